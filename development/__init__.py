@@ -1,0 +1,1 @@
+"""What building, testing and showing the plugin needs; none of it is in the package."""

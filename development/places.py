@@ -1,0 +1,9 @@
+"""Where the project's files and environments lie."""
+
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+PLUGIN_PYTHON = PROJECT / ".venv/bin/python"
+"""Runs the plugin from the project's own folder."""
+CHROMA = PROJECT / ".chroma-server/bin/chroma"
+UV = PROJECT / ".tools/bin/uv"

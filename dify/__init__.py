@@ -1,0 +1,1 @@
+"""All that knows Dify: its forms, parameters, models and messages."""

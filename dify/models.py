@@ -1,0 +1,107 @@
+"""The embedding models a call can use: the built-in one, a service of the settings, one of the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from dify.settings import Settings
+from memory.embedding import BUILTIN, Embedder, EmbedderIdentity, Source
+from memory.embedding.builtin import BuiltinEmbedder
+from memory.embedding.openai_compatible import OpenAICompatibleEmbedder
+from memory.errors import EmbedderFailed, EmbedderMismatch, EmbedderUnavailable
+
+if TYPE_CHECKING:
+    from dify_plugin.core.runtime import Session
+
+BATCH = 16
+"""Texts a call back into Dify; every provider accepts that many."""
+
+
+class SettingsEmbedders:
+    """Which embedder the settings, the node and the session of a call lead to.
+
+    Args:
+        settings: the form.
+        selected: what the node's model selector holds; None where nothing was selected.
+        session: the way back into Dify; None where there is none.
+
+    """
+
+    def __init__(self, settings: Settings, selected: dict[str, Any] | None, session: Session | None) -> None:
+        self._settings = settings
+        self._selected = selected
+        self._session = session
+
+    def chosen(self) -> EmbedderIdentity | None:
+        """The node's model, else the service of the settings; None where both are left at their default."""
+        if self._selected is not None:
+            return EmbedderIdentity(
+                Source.DIFY, str(self._selected["provider"]), str(self._selected["model"])
+            )
+        if self._settings.embedding is not None:
+            return OpenAICompatibleEmbedder(self._settings.embedding).identity
+        return None
+
+    def open(self, identity: EmbedderIdentity) -> Embedder:
+        """An embedder for a model, without reaching it yet.
+
+        Raises:
+            EmbedderMismatch: the settings lead to another model.
+            EmbedderUnavailable: it is one of the workspace, and there is no way back into Dify.
+
+        """
+        if identity.source is Source.BUILTIN:
+            return BuiltinEmbedder()
+        if identity.source is Source.DIFY:
+            if self._session is None:
+                raise EmbedderUnavailable(model=str(identity))
+            return DifyEmbedder(identity, self._session)
+        if self._settings.embedding is None:
+            raise EmbedderMismatch(stored=str(identity), offered=str(BUILTIN))
+        return OpenAICompatibleEmbedder(self._settings.embedding)
+
+
+class DifyEmbedder:
+    """An embedding model of the Dify workspace, reached through the session of the call.
+
+    Args:
+        identity: provider and model.
+        session: the way back into Dify.
+
+    """
+
+    def __init__(self, identity: EmbedderIdentity, session: Session) -> None:
+        self._identity = identity
+        self._session = session
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Which model it is."""
+        return self._identity
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        """See `memory.embedding.Embedder`."""
+        vectors: list[Sequence[float]] = []
+        for start in range(0, len(texts), BATCH):
+            vectors.extend(self._embed(list(texts[start : start + BATCH]), for_query=False))
+        return vectors
+
+    def embed_query(self, text: str) -> Sequence[float]:
+        """See `memory.embedding.Embedder`."""
+        return self._embed([text], for_query=True)[0]
+
+    def _embed(self, texts: list[str], *, for_query: bool) -> list[list[float]]:
+        from dify_plugin.entities.model import EmbeddingInputType
+        from dify_plugin.entities.model.text_embedding import TextEmbeddingModelConfig
+
+        config = TextEmbeddingModelConfig(provider=self._identity.provider, model=self._identity.model)
+        use = EmbeddingInputType.QUERY if for_query else EmbeddingInputType.DOCUMENT
+        try:
+            answer = self._session.model.text_embedding.invoke(config, texts, use)
+            vectors = [list(map(float, vector)) for vector in answer.embeddings]
+        except Exception:  # Dify reports every failure as a bare Exception with text of its own
+            raise EmbedderFailed(model=str(self._identity)) from None
+        if len(vectors) != len(texts) or not all(vectors):
+            raise EmbedderFailed(model=str(self._identity))
+        return vectors

@@ -1,0 +1,231 @@
+"""The engine: remember, recall, forget, link. Each verb resolves who is meant first, then does one thing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memory.chroma import Chroma
+from memory.clock import Clock, Deadline, system_clock
+from memory.content import Skipped, Statement
+from memory.context import build
+from memory.embedding import BUILTIN, Embedder, EmbedderChoice, EmbedderIdentity
+from memory.errors import EmbedderDimensionMismatch, EmbedderMismatch, MemoryIdsRequired
+from memory.forgetting import (
+    Forgotten,
+    Phase,
+    Reach,
+    Request,
+    erase,
+    erase_links,
+    select,
+)
+from memory.identity import Caller, Identity, Linked, Resolved
+from memory.links import LinkStore
+from memory.namespace import About, Namespace
+from memory.recalling import Hit, Question, Recalled, recall
+from memory.records import Memory
+from memory.remembering import Remembered, Writing, remember
+from memory.settings import ChromaSettings
+from memory.slots import heads
+from memory.store import MemoryStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a call to remember says beside its statements; see `memory.remembering.Writing`."""
+
+    subject: str = ""
+    attribute: str = ""
+    occurred_at: float | None = None
+    expires_in_seconds: float | None = None
+    metadata: dict[str, str | int | float | bool] | None = None
+
+
+class Engine:
+    """The memory of one namespace, for one call. Building it opens nothing and reads no environment.
+
+    Args:
+        settings: the Chroma server and the namespace.
+        embedders: which embedding models this call can use.
+        clock: gives the time; for tests.
+
+    """
+
+    def __init__(
+        self, settings: ChromaSettings, embedders: EmbedderChoice, *, clock: Clock = system_clock
+    ) -> None:
+        deadline = Deadline.after(settings.timeout_seconds)
+        self._namespace = Namespace(Chroma(settings, deadline), settings)
+        self._links = LinkStore(self._namespace)
+        self._embedders = embedders
+        self._clock = clock
+
+    # --- the four verbs --------------------------------------------------------------------------
+
+    def remember(
+        self,
+        caller: Caller,
+        statements: Sequence[Statement],
+        note: Note,
+        *,
+        skipped: Sequence[Skipped] = (),
+    ) -> Remembered:
+        """Store statements about the caller's customer.
+
+        A conversation that is linked to nobody yet is linked to the customer given with it. The same
+        statement twice is one memory; in a slot the newest value is current.
+
+        Args:
+            caller: whose memory.
+            statements: what to store, oldest first.
+            note: what holds for all of them.
+            skipped: what was left out before, to be told in the answer.
+
+        Raises:
+            ConversationMismatch, SetupError, ServiceError, TextRefused.
+
+        """
+        now = self._clock()
+        embedder, about = self._embedder_to_write()
+        store = MemoryStore(self._namespace, about)
+        identity = Identity(self._links, store)
+        resolved = identity.resolve_to_write(caller, now=now)
+        writing = _writing(resolved, note, now=now)
+        outcomes = remember(store, embedder, writing, statements, now=now) if statements else []
+        resolved = identity.follow(resolved) if statements else resolved
+        return Remembered(tuple(outcomes), tuple(skipped), resolved.scope.customer_id, resolved.is_linked)
+
+    def recall(self, caller: Caller, question: Question) -> Recalled:
+        """Find what is known of the caller's customer, best first, with a block for the prompt.
+
+        It writes nothing, and of a namespace nothing was ever stored in it finds nothing.
+
+        Raises:
+            ConversationMismatch, SetupError, ServiceError, TextRefused.
+
+        """
+        now = self._clock()
+        about = self._namespace.about()
+        resolved = self._identity(about).resolve(caller)
+        hits: list[Hit] = []
+        if about is not None:
+            store = MemoryStore(self._namespace, about)
+            hits = recall(store, self._embedder(about), resolved.scope, question, now=now)
+        context = build([h.memory for h in hits], max_tokens=question.max_tokens, now=now)
+        return Recalled(tuple(hits), context, resolved.scope.customer_id, resolved.is_linked)
+
+    def forget(self, caller: Caller, request: Request) -> Forgotten:
+        """Show, or delete and read back, what a request means within the caller's customer.
+
+        Raises:
+            MemoryIdsRequired: a deletion by query; a preview's ids are needed.
+            ParameterMissing, ConversationMismatch, ForgetUnverified, SetupError, ServiceError.
+
+        """
+        if request.needs_ids:
+            raise MemoryIdsRequired
+        now = self._clock()
+        about = self._namespace.about()
+        resolved = self._identity(about).resolve(caller)
+        matched: list[Memory] = []
+        missing = request.memory_ids
+        deleted = links_removed = 0
+        store = MemoryStore(self._namespace, about) if about is not None else None
+        if store is not None and about is not None:
+            matched, missing = self._matched(store, about, resolved, request, now=now)
+            if request.phase is Phase.DELETE:
+                deleted = erase(store, resolved, request, now=now)
+        if request.phase is Phase.DELETE and request.is_whole:
+            links_removed = erase_links(self._links, store, resolved.scope)
+        return Forgotten(
+            request,
+            tuple(matched),
+            deleted,
+            tuple(missing),
+            links_removed,
+            now,
+            self._clock() if request.phase is Phase.DELETE else None,
+            resolved.scope.customer_id,
+            resolved.is_linked,
+        )
+
+    def link(self, caller: Caller, *, relink: bool = False) -> Linked:
+        """Say which customer, and which case, a conversation belongs to; see `Identity.link`."""
+        return self._identity(self._namespace.about()).link(caller, relink=relink, now=self._clock())
+
+    # --- which embedder --------------------------------------------------------------------------
+
+    def _embedder_to_write(self) -> tuple[Embedder, About]:
+        """The embedder of the namespace, which is started with the chosen one if it is new."""
+        about = self._namespace.about()
+        if about is None:
+            embedder = _Checked(self._embedders.open(self._embedders.chosen() or BUILTIN), None)
+            dimension = len(embedder.embed_documents(["dimension"])[0])
+            about = self._namespace.start(embedder.identity, dimension)
+        return self._embedder(about), about
+
+    def _embedder(self, about: About) -> Embedder:
+        chosen = self._embedders.chosen()
+        if chosen is not None and chosen != about.embedder:
+            raise EmbedderMismatch(stored=str(about.embedder), offered=str(chosen))
+        return _Checked(self._embedders.open(about.embedder), about)
+
+    def _identity(self, about: About | None) -> Identity:
+        store = MemoryStore(self._namespace, about) if about is not None else None
+        return Identity(self._links, store)
+
+    # --- forgetting by query ---------------------------------------------------------------------
+
+    def _matched(
+        self, store: MemoryStore, about: About, resolved: Resolved, request: Request, *, now: float
+    ) -> tuple[list[Memory], tuple[str, ...]]:
+        """What a request means, one row a statement; a query is looked up here, the rest by ids."""
+        if request.reach is Reach.MATCHING and request.query.strip() and not request.memory_ids:
+            question = Question(query=request.query, limit=100, include_superseded=True)
+            hits = recall(store, self._embedder(about), resolved.scope, question, now=now)
+            return [h.memory for h in hits if request.admits(h.memory)], ()
+        rows, missing = select(store, resolved, request)
+        return heads(rows), missing
+
+
+class _Checked:
+    """An embedder whose vectors are checked against what the namespace remembers."""
+
+    def __init__(self, embedder: Embedder, about: About | None) -> None:
+        self._embedder = embedder
+        self._about = about
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        return self._embedder.identity
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
+        return [self._checked(vector) for vector in self._embedder.embed_documents(texts)]
+
+    def embed_query(self, text: str) -> Sequence[float]:
+        return self._checked(self._embedder.embed_query(text))
+
+    def _checked(self, vector: Sequence[float]) -> Sequence[float]:
+        if self._about is not None and len(vector) != self._about.dimension:
+            raise EmbedderDimensionMismatch(
+                offered=str(self.identity),
+                offered_dimension=len(vector),
+                stored=str(self._about.embedder),
+                stored_dimension=self._about.dimension,
+            )
+        return vector
+
+
+def _writing(resolved: Resolved, note: Note, *, now: float) -> Writing:
+    expires_at = None
+    if note.expires_in_seconds is not None:
+        expires_at = now + note.expires_in_seconds
+    writing = Writing(
+        scope=resolved.scope,
+        conversation_id=resolved.conversation_id,
+        case_id=resolved.case_id,
+        subject=note.subject,
+        attribute=note.attribute,
+        occurred_at=note.occurred_at,
+        expires_at=expires_at,
+    )
+    return replace(writing, metadata=dict(note.metadata or {}))

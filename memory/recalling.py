@@ -1,0 +1,174 @@
+"""Recalling: what is known of one scope, ranked by a query or by time."""
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from memory.embedding import Embedder
+from memory.ranking import Score, score
+from memory.records import Kind, Memory, row_id
+from memory.scope import Scope
+from memory.slots import heads, without_stale
+from memory.store import MemoryStore
+
+NEAREST = 1_000
+"""Rows the index is asked for; of a customer with more, those further off count as unrelated in meaning
+and are found by their words."""
+DEFAULT_LIMIT = 8
+"""Memories in an answer: five to ten serve a prompt best."""
+LIMIT_RANGE = (1, 100)
+DEFAULT_MIN_SCORE = 0.1
+"""Below it a memory has neither words nor meaning in common with the query: with the built-in embedder,
+unrelated texts have a cosine under 0.2."""
+DEFAULT_MAX_TOKENS = 600
+MAX_TOKENS_RANGE = (50, 32_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What to recall.
+
+    Attributes:
+        query: free text; "" for the most recent.
+        limit: memories at the most, 1 to 100.
+        min_score: least score, 0 to 1; it does not apply without a query.
+        max_tokens: for the context block.
+        kinds: which kinds; empty for all.
+        since, until: bounds of when it was so, seconds since 1970, both inclusive; None for open.
+        case_id: only what belongs to this case; "" for all.
+        include_superseded: whether history is wanted too.
+
+    """
+
+    query: str = ""
+    limit: int = DEFAULT_LIMIT
+    min_score: float = DEFAULT_MIN_SCORE
+    max_tokens: int = DEFAULT_MAX_TOKENS
+    kinds: frozenset[Kind] = frozenset()
+    since: float | None = None
+    until: float | None = None
+    case_id: str = ""
+    include_superseded: bool = False
+
+    def admits(self, memory: Memory, *, now: float) -> bool:
+        """Whether a memory is asked for at all, whatever its score."""
+        return (
+            not memory.ends_slot
+            and not memory.is_expired(now)
+            and (not self.kinds or memory.kind in self.kinds)
+            and (not self.case_id or memory.case_id == self.case_id)
+            and (self.since is None or memory.stated_at >= self.since)
+            and (self.until is None or memory.occurred_at <= self.until)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory that answers. `score` is None where there was no query."""
+
+    memory: Memory
+    score: Score | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a call to recall found, best first, and the block for the prompt."""
+
+    hits: tuple[Hit, ...]
+    context: str
+    customer_id: str
+    is_linked: bool
+
+
+def recall(
+    store: MemoryStore, embedder: Embedder, scope: Scope, question: Question, *, now: float
+) -> list[Hit]:
+    """The memories of one scope that answer a question.
+
+    Args:
+        store, embedder: where from, and what makes the query's vector.
+        scope: whose memory.
+        question: what is asked.
+        now: seconds since 1970; what has expired by then is left out.
+
+    Returns:
+        Best first; of a long statement its best part. Without a query the most recent first.
+
+    """
+    if not question.query.strip():
+        rows = _admitted(_all_rows(store, scope, question), question, now=now)
+        recent = sorted(heads(rows), key=lambda m: (-m.stated_at, -m.recorded_at, m.memory_id))
+        return [Hit(memory, None) for memory in recent[: question.limit]]
+    vector = embedder.embed_query(question.query)
+    rows, similarity = _read_and_search(store, scope, question, vector)
+    rows = _admitted(rows, question, now=now)
+    scores = score(
+        question.query,
+        [" ".join(filter(None, (row.subject, row.attribute, row.text))) for row in rows],
+        [similarity.get(row_id(row.memory_id, row.part), 0.0) for row in rows],
+    )
+    hits = _best_parts(
+        Hit(row, s) for row, s in zip(rows, scores, strict=True) if s.total >= question.min_score
+    )
+    return hits[: question.limit]
+
+
+def _admitted(rows: Iterable[Memory], question: Question, *, now: float) -> list[Memory]:
+    current = without_stale([row for row in rows if row.is_current])
+    history = [row for row in rows if not row.is_current] if question.include_superseded else []
+    return [row for row in [*current, *history] if question.admits(row, now=now)]
+
+
+def _all_rows(store: MemoryStore, scope: Scope, question: Question) -> list[Memory]:
+    rows = store.live(scope)
+    return rows + store.history(scope) if question.include_superseded else rows
+
+
+def _read_and_search(
+    store: MemoryStore, scope: Scope, question: Question, vector: Sequence[float]
+) -> tuple[list[Memory], dict[str, float]]:
+    """The rows to rank and how near each is, asked for at the same time."""
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        near = pool.submit(store.nearest, scope, vector, limit=NEAREST)
+        rows = store.live(scope)
+        similarity = near.result()
+    if question.include_superseded:
+        old = store.history(scope)
+        rows = rows + old
+        similarity = similarity | _similarity(store, scope, old, vector)
+    return rows, similarity
+
+
+def _similarity(
+    store: MemoryStore, scope: Scope, rows: Sequence[Memory], vector: Sequence[float]
+) -> dict[str, float]:
+    """Cosines worked out here, for rows the search by key does not meet."""
+    values = [row for row in rows if not row.ends_slot]
+    return {
+        row_id(row.memory_id, row.part): _cosine(vector, theirs)
+        for page in store.with_vectors(scope, values)
+        for row, theirs in page
+    }
+
+
+def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    dot = sum(x * y for x, y in zip(a, b, strict=True))
+    size = (sum(x * x for x in a) * sum(y * y for y in b)) ** 0.5
+    return dot / size if size else 0.0
+
+
+def _best_parts(hits: Iterable[Hit]) -> list[Hit]:
+    """Best first; of several parts of one statement only the best."""
+    ordered = sorted(
+        hits,
+        key=lambda hit: (
+            -(hit.score.total if hit.score else 0.0),
+            -hit.memory.stated_at,
+            hit.memory.memory_id,
+            hit.memory.part,
+        ),
+    )
+    best: dict[str, Hit] = {}
+    for hit in ordered:
+        best.setdefault(hit.memory.memory_id, hit)
+    return list(best.values())

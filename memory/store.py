@@ -1,0 +1,139 @@
+"""The memories of one scope in the store. Every function takes the scope first and checks what comes back."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from memory.chroma import PAGE, Chroma, Row, Vector
+from memory.namespace import About, Namespace
+from memory.records import (
+    Columns,
+    Memory,
+    belongs_to,
+    from_row,
+    row_id,
+    to_columns,
+    to_mark_columns,
+)
+from memory.scope import Scope
+
+type Stored = tuple[Memory, Vector]
+"""One row with its vector."""
+
+
+class MemoryStore:
+    """Reads and writes the rows of one namespace, always within one scope.
+
+    A row that answers a read without belonging to the scope is dropped, whatever the store's filter said.
+
+    Args:
+        namespace: where the rows lie.
+        about: what the namespace remembers of itself.
+
+    """
+
+    def __init__(self, namespace: Namespace, about: About) -> None:
+        self._namespace = namespace
+        self._about = about
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def read(self, scope: Scope, memory_ids: Iterable[str]) -> list[Memory]:
+        """The statements with these ids, all rows of each; ids of other scopes and unknown ones are left
+        out.
+        """
+        wanted = list(dict.fromkeys(memory_ids))
+        heads = self._memories(scope, self._chroma.get(self._collection(scope), ids=wanted))
+        rest = [row for head in heads for row in head.row_ids[1:]]
+        if rest:
+            heads += self._memories(scope, self._chroma.get(self._collection(scope), ids=rest))
+        return heads
+
+    def live(self, scope: Scope, *, limit: int | None = None) -> list[Memory]:
+        """The rows that were not marked as history, in the order they were written."""
+        return self._listed(scope, scope.key, limit=limit)
+
+    def history(self, scope: Scope, *, limit: int | None = None) -> list[Memory]:
+        """The rows marked as history, and the marks that end slots."""
+        return self._listed(scope, scope.history_key, limit=limit)
+
+    def everything(self, scope: Scope) -> list[Memory]:
+        """All rows: live, history and marks."""
+        return self.live(scope) + self.history(scope)
+
+    def slot(self, scope: Scope, slot: str) -> list[Memory]:
+        """All rows of one slot: its value now, its history, its marks."""
+        return self._memories(scope, self._chroma.get(self._collection(scope), where={"slot": slot}))
+
+    def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> dict[str, float]:
+        """Row ids of the live rows nearest to a vector, with their cosine similarity, -1 to 1."""
+        found = self._chroma.nearest(self._collection(scope), vector, where={"scope": scope.key}, limit=limit)
+        return {row: 1.0 - distance for row, distance in found.items()}
+
+    def with_vectors(self, scope: Scope, memories: Sequence[Memory]) -> Iterator[list[Stored]]:
+        """These rows with their vectors, in pages."""
+        ids = [row_id(memory.memory_id, memory.part) for memory in memories]
+        for start in range(0, len(ids), PAGE):
+            rows = self._chroma.get(self._collection(scope), ids=ids[start : start + PAGE], with_vectors=True)
+            yield [
+                (from_row(row.row_id, row.text, row.columns), row.vector)
+                for row in rows
+                if row.vector is not None and belongs_to(row.columns, scope)
+            ]
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def write(self, scope: Scope, memories: Sequence[Stored]) -> None:
+        """Write rows whole, over earlier ones of the same id."""
+        self._chroma.put(
+            self._collection(scope),
+            [
+                Row(row_id(m.memory_id, m.part), m.text, to_columns(m, scope), vector)
+                for m, vector in memories
+            ],
+        )
+
+    def write_marks(self, scope: Scope, marks: Sequence[Memory]) -> None:
+        """Write marks that end slots; they have no text and a constant vector."""
+        vector = [1.0] + [0.0] * (self._about.dimension - 1)
+        self.write(scope, [(mark, vector) for mark in marks])
+
+    def restate(self, scope: Scope, memories: Sequence[Memory]) -> None:
+        """Change only what says whether these rows are current."""
+        self._change(scope, [(m, to_mark_columns(m, scope)) for m in memories])
+
+    def confirm(self, scope: Scope, memories: Sequence[Memory]) -> None:
+        """Change only when these were last stated and when they expire."""
+        self._change(
+            scope,
+            [(m, {"confirmed_at": m.confirmed_at, "expires_at": m.expires_at}) for m in memories],
+        )
+
+    def file(self, scope: Scope, memories: Sequence[Memory]) -> None:
+        """Change only the case these rows belong to."""
+        self._change(scope, [(m, {"case_id": m.case_id or None}) for m in memories])
+
+    def erase(self, scope: Scope, memories: Sequence[Memory]) -> None:
+        """Delete these rows."""
+        ids = [row_id(memory.memory_id, memory.part) for memory in memories]
+        self._chroma.delete(self._collection(scope), ids)
+
+    # --- plumbing --------------------------------------------------------------------------------
+
+    @property
+    def _chroma(self) -> Chroma:
+        return self._namespace.chroma
+
+    def _collection(self, scope: Scope) -> str:
+        return self._namespace.memories(scope.shard(self._about.shards))
+
+    def _listed(self, scope: Scope, key: str, *, limit: int | None) -> list[Memory]:
+        rows = self._chroma.get(self._collection(scope), where={"scope": key}, limit=limit)
+        return self._memories(scope, rows)
+
+    def _memories(self, scope: Scope, rows: Iterable[Row]) -> list[Memory]:
+        return [from_row(row.row_id, row.text, row.columns) for row in rows if belongs_to(row.columns, scope)]
+
+    def _change(self, scope: Scope, changes: Sequence[tuple[Memory, Columns]]) -> None:
+        self._chroma.change(
+            self._collection(scope),
+            {row_id(m.memory_id, m.part): columns for m, columns in changes},
+        )

@@ -1,0 +1,1 @@
+"""Entry points of the tool nodes: one YAML and one small class each."""

@@ -1,0 +1,16 @@
+"""The remember node."""
+
+from collections.abc import Generator
+from typing import Any
+
+from dify_plugin import Tool
+from dify_plugin.entities.tool import ToolInvokeMessage
+
+from dify.replies import reply
+
+
+class RememberTool(Tool):
+    """Runs `dify.nodes.remember`."""
+
+    def _invoke(self, tool_parameters: dict[str, Any]) -> Generator[ToolInvokeMessage, None, None]:
+        yield from reply(self, "remember", tool_parameters)
