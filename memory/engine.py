@@ -107,10 +107,13 @@ class Engine:
         about = self._namespace.about()
         resolved = self._identity(about).resolve(caller)
         hits: list[Hit] = []
+        standing: list[Memory] = []
         if about is not None:
             store = MemoryStore(self._namespace, about)
-            hits = recall(store, self._embedder(about), resolved.scope, question, now=now)
-        context = build([h.memory for h in hits], max_tokens=question.max_tokens, now=now)
+            embedder = self._embedder(about)
+            hits, standing = recall(store, embedder, resolved.scope, question, now=now)
+        answers = [hit.memory for hit in hits]
+        context = build(answers, standing, max_tokens=question.max_tokens, now=now)
         return Recalled(tuple(hits), context, resolved.scope.customer_id, resolved.is_linked)
 
     def forget(self, caller: Caller, request: Request) -> Forgotten:
@@ -181,7 +184,7 @@ class Engine:
         """What a request means, one row a statement; a query is looked up here, the rest by ids."""
         if request.reach is Reach.MATCHING and request.query.strip() and not request.memory_ids:
             question = Question(query=request.query, limit=100, include_superseded=True)
-            hits = recall(store, self._embedder(about), resolved.scope, question, now=now)
+            hits, _ = recall(store, self._embedder(about), resolved.scope, question, now=now)
             return [h.memory for h in hits if request.admits(h.memory)], ()
         rows, missing = select(store, resolved, request)
         return heads(rows), missing

@@ -31,6 +31,10 @@ class Score:
         return DENSE_SHARE * self.dense + (1.0 - DENSE_SHARE) * self.lexical
 
 
+EXACT = Score(1.0, 1.0)
+"""Of a memory that says the very words of the query."""
+
+
 def score(query: str, texts: Sequence[str], similarity: Sequence[float]) -> list[Score]:
     """Score texts against a query.
 

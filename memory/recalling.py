@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from memory.embedding import Embedder
-from memory.ranking import Score, score
+from memory.ranking import EXACT, Score, score
 from memory.records import Kind, Memory, row_id
 from memory.scope import Scope
 from memory.slots import heads, without_stale
 from memory.store import MemoryStore
+from memory.text import digest
 
 NEAREST = 1_000
 """Rows the index is asked for; of a customer with more, those further off count as unrelated in meaning
@@ -69,6 +70,11 @@ class Hit:
     memory: Memory
     score: Score | None
 
+    @property
+    def total(self) -> float:
+        """The score, 0 to 1; 0 where there was no query."""
+        return self.score.total if self.score else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
@@ -82,8 +88,8 @@ class Recalled:
 
 def recall(
     store: MemoryStore, embedder: Embedder, scope: Scope, question: Question, *, now: float
-) -> list[Hit]:
-    """The memories of one scope that answer a question.
+) -> tuple[list[Hit], list[Memory]]:
+    """The memories of one scope that answer a question, and those a prompt should know anyway.
 
     Args:
         store, embedder: where from, and what makes the query's vector.
@@ -92,25 +98,40 @@ def recall(
         now: seconds since 1970; what has expired by then is left out.
 
     Returns:
-        Best first; of a long statement its best part. Without a query the most recent first.
+        The hits best first, of a long statement its best part; without a query the most recent first. And
+        the standing memories: rules and current values of slots.
 
     """
     if not question.query.strip():
         rows = _admitted(_all_rows(store, scope, question), question, now=now)
-        recent = sorted(heads(rows), key=lambda m: (-m.stated_at, -m.recorded_at, m.memory_id))
-        return [Hit(memory, None) for memory in recent[: question.limit]]
+        recent = _newest_first(heads(rows))
+        return [Hit(memory, None) for memory in recent[: question.limit]], standing_of(rows)
     vector = embedder.embed_query(question.query)
     rows, similarity = _read_and_search(store, scope, question, vector)
     rows = _admitted(rows, question, now=now)
     scores = score(
         question.query,
-        [" ".join(filter(None, (row.subject, row.attribute, row.text))) for row in rows],
+        [row.index_text for row in rows],
         [similarity.get(row_id(row.memory_id, row.part), 0.0) for row in rows],
     )
-    hits = _best_parts(
-        Hit(row, s) for row, s in zip(rows, scores, strict=True) if s.total >= question.min_score
-    )
-    return hits[: question.limit]
+    asked = digest(question.query)
+    hits = [
+        Hit(row, EXACT if row.digest == asked else found) for row, found in zip(rows, scores, strict=True)
+    ]
+    best = _best_parts(hit for hit in hits if hit.total >= question.min_score)
+    return best[: question.limit], standing_of(rows)
+
+
+def standing_of(rows: Iterable[Memory]) -> list[Memory]:
+    """What a prompt should know whatever it asks: rules, then current values of slots, newest first."""
+    current = [row for row in heads(rows) if row.is_current]
+    rules = [row for row in current if row.kind is Kind.PROCEDURAL]
+    values = [row for row in current if row.slot and row.kind is Kind.SEMANTIC]
+    return [*_newest_first(rules), *_newest_first(values)]
+
+
+def _newest_first(rows: Iterable[Memory]) -> list[Memory]:
+    return sorted(rows, key=lambda m: (-m.stated_at, -m.recorded_at, m.memory_id))
 
 
 def _admitted(rows: Iterable[Memory], question: Question, *, now: float) -> list[Memory]:
@@ -162,7 +183,7 @@ def _best_parts(hits: Iterable[Hit]) -> list[Hit]:
     ordered = sorted(
         hits,
         key=lambda hit: (
-            -(hit.score.total if hit.score else 0.0),
+            -hit.total,
             -hit.memory.stated_at,
             hit.memory.memory_id,
             hit.memory.part,

@@ -94,6 +94,12 @@ class Memory:
         return max(self.occurred_at, self.confirmed_at or self.occurred_at)
 
     @property
+    def index_text(self) -> str:
+        """What is searched: the text, led by the name of its slot, which says what the text may not."""
+        slot = " ".join(filter(None, (self.subject, self.attribute)))
+        return f"{slot}: {self.text}" if slot else self.text
+
+    @property
     def row_ids(self) -> list[str]:
         """The ids of all rows that hold this statement, the first of them its own."""
         return [row_id(self.memory_id, part) for part in range(self.parts)]

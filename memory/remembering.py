@@ -322,6 +322,6 @@ def _write(store: MemoryStore, embedder: Embedder, scope: Scope, records: Sequen
     rows = [part for record in records for part in _parts(record)]
     if not rows:
         return
-    vectors = embedder.embed_documents([row.text for row in rows])
+    vectors = embedder.embed_documents([row.index_text for row in rows])
     stored: list[Stored] = list(zip(rows, vectors, strict=True))
     store.write(scope, stored)

@@ -14,7 +14,8 @@ MAX_ID_LENGTH = 512
 
 # What an unbound variable looks like by the time it reaches a node. As ids these would put all
 # customers of a flow into one memory.
-_UNFILLED = {"null", "none", "undefined", "nan", "nil", "*", "%"}
+_UNFILLED = {"null", "none", "undefined", "nan", "nil"}
+_WILDCARDS = {"*", "%"}
 _PLACEHOLDER = re.compile(r"\{\{.*\}\}|\{#.*#\}|\$\{.*\}", re.DOTALL)
 
 _SEAL = object()
@@ -114,6 +115,8 @@ def checked_id(name: str, value: object) -> str:
     text = value.strip()
     if not text:
         raise IdInvalid(name=name, reason="it is blank")
+    if text in _WILDCARDS:
+        raise IdInvalid(name=name, reason="a wildcard names nobody")
     if text.casefold() in _UNFILLED or _PLACEHOLDER.fullmatch(text):
         raise IdInvalid(name=name, reason="it looks like a variable that was not filled in")
     if len(text) > MAX_ID_LENGTH:
