@@ -1,6 +1,7 @@
 # make demo     see it work, from nothing
 # make test     all tests, from nothing
 # make check    format, lint, types, architecture, tests, package
+# make start-benchmark  time to the first line against a bare plugin
 # make package  customer_memory-<version>.difypkg
 
 PYTHON = .venv/bin/python
@@ -24,6 +25,9 @@ check: setup
 
 package: setup
 	@$(PYTHON) -m development.package
+
+start-benchmark: setup
+	@$(PYTHON) -m benchmarks.start
 
 lock: setup
 	@.tools/bin/uv lock
