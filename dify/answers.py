@@ -7,6 +7,8 @@ from typing import Any
 from memory.clock import iso
 from memory.forgetting import Forgotten, Phase, Reach
 from memory.identity import Linked
+from memory.ledger import Entry
+from memory.links import Link
 from memory.recalling import Hit, Recalled
 from memory.records import Memory
 from memory.remembering import Action, Outcome, Remembered
@@ -83,7 +85,7 @@ def forgotten(result: Forgotten) -> Answer:
             "links_removed": result.links_removed,
             "memory_ids": [m.memory_id for m in result.matched[:MAX_LISTED]],
             # A deletion's receipt holds no content: what it names is gone.
-            "memories": [_brief(m) for m in result.matched[:MAX_LISTED]] if is_preview else [],
+            "memories": [brief(m) for m in result.matched[:MAX_LISTED]] if is_preview else [],
             "not_found": list(result.not_found[:MAX_LISTED]),
             "verified": not is_preview,
             "requested_at": iso(result.requested_at),
@@ -123,13 +125,13 @@ def linked(result: Linked) -> Answer:
 def _outcome(outcome: Outcome) -> dict[str, Any]:
     return {
         "action": str(outcome.action),
-        **_brief(outcome.memory),
+        **brief(outcome.memory),
         "supersedes": list(outcome.supersedes),
     }
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
-    found = {**_brief(hit.memory), "text": hit.memory.text, "score": None}
+    found = {**brief(hit.memory), "text": hit.memory.text, "score": None}
     if hit.score is not None:
         found["score"] = round(hit.score.total, 4)
         found["score_parts"] = {
@@ -139,7 +141,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
     return found
 
 
-def _brief(memory: Memory) -> dict[str, Any]:
+def brief(memory: Memory) -> dict[str, Any]:
     """A memory as every answer shows it."""
     return {
         "memory_id": memory.memory_id,
@@ -156,7 +158,36 @@ def _brief(memory: Memory) -> dict[str, Any]:
         "is_current": memory.is_current,
         "superseded_at": iso(memory.superseded_at),
         "superseded_by": memory.superseded_by,
+        "topic": memory.topic,
+        "reply": memory.reply,
+        "source": memory.source,
+        "ticket_id": memory.ticket_id,
         "metadata": memory.metadata,
+    }
+
+
+def link(link: Link) -> dict[str, Any]:
+    """A link as the endpoint lists it."""
+    return {
+        "conversation_id": link.conversation_id,
+        "customer_id": link.customer_id,
+        "case_id": link.case_id,
+        "linked_at": iso(link.linked_at),
+    }
+
+
+def ticket(entry: Entry) -> dict[str, Any]:
+    """What was imported from a ticket."""
+    return {
+        "source": entry.source,
+        "ticket_id": entry.ticket_id,
+        "customer_id": entry.customer_id,
+        "conversation_id": entry.conversation_id,
+        "memories": entry.memories,
+        "memory_ids": [row for row in entry.row_ids if "." not in row],
+        "updated_at": iso(entry.updated_at),
+        "imported_at": iso(entry.imported_at),
+        "complete": entry.is_complete,
     }
 
 

@@ -70,11 +70,26 @@ def _read(fields: Parameters, timeout_seconds: float | None) -> Settings:
         chroma,
         OpenAICompatibleSettings(
             base_url=fields.text("embedding_base_url"),
-            model=fields.text("embedding_model"),
+            model=_service_model(fields),
             api_key=fields.text("embedding_api_key"),
             timeout_seconds=seconds,
         ),
     )
+
+
+def _service_model(fields: Parameters) -> str:
+    if isinstance(fields.raw("embedding_model"), dict):
+        return fields.text("embedding_model_name")
+    return fields.text("embedding_model_name") or fields.text("embedding_model")
+
+
+def selected_model(form: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The workspace's model that the endpoint's own selector holds; None for nothing.
+
+    The form of the endpoint has a selector under the name that is a text field in the credentials.
+    """
+    value = form.get("embedding_model")
+    return Parameters(form).model("embedding_model") if isinstance(value, dict) else None
 
 
 def _as_setting(error: ParameterInvalid) -> SettingInvalid:

@@ -10,7 +10,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +31,7 @@ from memory.errors import (
     EmbedderDimensionMismatch,
     MemoryFault,
 )
+from memory.pacing import breathe, is_background
 from memory.settings import ChromaSettings
 
 PAGE = 1_000
@@ -39,6 +40,8 @@ WRITE_BATCH = 500
 """Rows in one write; well below the server's limit of 5,461 and 40 MB."""
 CALLS_IN_FLIGHT = 12
 """Calls to one server at once: measured, more than 8 to 16 only wait inside it and slow each other."""
+BACKGROUND_CALLS_IN_FLIGHT = 2
+"""Of these, how many bulk work may take: the server writes one at a time anyway."""
 MAX_CONNECTIONS = 32
 """Distinct servers, tenants and tokens kept open; the one unused for longest is closed."""
 OLDEST_MAJOR_VERSION = 1
@@ -81,6 +84,10 @@ class Chroma:
         self._deadline = deadline
         self.when_gone: Callable[[], None] = _nothing
         """Called before a write goes to a collection that was deleted behind our back."""
+
+    def renew(self) -> None:
+        """Start the time limit anew, for one more step of a long piece of work."""
+        self._deadline = Deadline.after(self._settings.timeout_seconds)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -317,6 +324,7 @@ class _Connection:
         self.database_arguments = {"tenant": settings.tenant, "database": settings.database}
         self.handles: dict[str, Any] = {}
         self._places = threading.BoundedSemaphore(CALLS_IN_FLIGHT)
+        self._background_places = threading.BoundedSemaphore(BACKGROUND_CALLS_IN_FLIGHT)
         # The client's own session has no time limit and reads proxies from the environment.
         headers = dict(self.api._session.headers) | settings.headers
         self.api._session.close()
@@ -330,13 +338,13 @@ class _Connection:
 
     @contextmanager
     def place(self, deadline: Deadline) -> Iterator[None]:
-        """One of the places for calls in flight."""
-        if not self._places.acquire(timeout=deadline.remaining()):
-            raise ChromaBusy
-        try:
+        """One of the places for calls in flight; bulk work queues for its own few first."""
+        with ExitStack() as places:
+            if is_background():
+                breathe()
+                places.enter_context(_place(self._background_places, deadline))
+            places.enter_context(_place(self._places, deadline))
             yield
-        finally:
-            self._places.release()
 
     def open(self, name: str, *, create: Mapping[str, Any] | None) -> Any:
         """A handle of a collection; None if it does not exist and is not to be created."""
@@ -375,6 +383,16 @@ class _Connection:
     def close(self) -> None:
         """Close the connection pool."""
         self.api._session.close()
+
+
+@contextmanager
+def _place(places: threading.BoundedSemaphore, deadline: Deadline) -> Iterator[None]:
+    if not places.acquire(timeout=deadline.remaining()):
+        raise ChromaBusy
+    try:
+        yield
+    finally:
+        places.release()
 
 
 class _Connections:

@@ -8,25 +8,37 @@ from memory.clock import Clock, Deadline, system_clock
 from memory.content import Skipped, Statement
 from memory.context import build
 from memory.embedding import BUILTIN, Embedder, EmbedderChoice, EmbedderIdentity
-from memory.errors import EmbedderDimensionMismatch, EmbedderMismatch, MemoryIdsRequired
+from memory.errors import (
+    ConversationMismatch,
+    EmbedderDimensionMismatch,
+    EmbedderMismatch,
+    ForgetUnverified,
+    MemoryIdsRequired,
+)
 from memory.forgetting import (
     Forgotten,
     Phase,
     Reach,
     Request,
     erase,
+    erase_entries,
     erase_links,
     select,
 )
-from memory.identity import Caller, Identity, Linked, Resolved
-from memory.links import LinkStore
+from memory.identity import Caller, Identity, Linked, Resolved, scope_of_customer
+from memory.importing import Importer, TicketResult
+from memory.ledger import Entry, Ledger
+from memory.links import Link, LinkStore
+from memory.listing import Page, page_of
 from memory.namespace import About, Namespace
+from memory.pacing import background, in_foreground
 from memory.recalling import Hit, Question, Recalled, recall
 from memory.records import Memory
 from memory.remembering import Remembered, Writing, remember
 from memory.settings import ChromaSettings
 from memory.slots import heads
 from memory.store import MemoryStore
+from tickets.model import Ticket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +68,13 @@ class Engine:
         deadline = Deadline.after(settings.timeout_seconds)
         self._namespace = Namespace(Chroma(settings, deadline), settings)
         self._links = LinkStore(self._namespace)
+        self._ledger = Ledger(self._namespace)
         self._embedders = embedders
         self._clock = clock
 
     # --- the four verbs --------------------------------------------------------------------------
 
+    @in_foreground
     def remember(
         self,
         caller: Caller,
@@ -94,6 +108,7 @@ class Engine:
         resolved = identity.follow(resolved) if statements else resolved
         return Remembered(tuple(outcomes), tuple(skipped), resolved.scope.customer_id, resolved.is_linked)
 
+    @in_foreground
     def recall(self, caller: Caller, question: Question) -> Recalled:
         """Find what is known of the caller's customer, best first, with a block for the prompt.
 
@@ -116,6 +131,7 @@ class Engine:
         context = build(answers, standing, max_tokens=question.max_tokens, now=now)
         return Recalled(tuple(hits), context, resolved.scope.customer_id, resolved.is_linked)
 
+    @in_foreground
     def forget(self, caller: Caller, request: Request) -> Forgotten:
         """Show, or delete and read back, what a request means within the caller's customer.
 
@@ -137,6 +153,8 @@ class Engine:
             matched, missing = self._matched(store, about, resolved, request, now=now)
             if request.phase is Phase.DELETE:
                 deleted = erase(store, resolved, request, now=now)
+        if request.phase is Phase.DELETE and request.reach is not Reach.MATCHING:
+            erase_entries(self._ledger, resolved, matched, is_whole=request.is_whole)
         if request.phase is Phase.DELETE and request.is_whole:
             links_removed = erase_links(self._links, store, resolved.scope)
         return Forgotten(
@@ -151,18 +169,118 @@ class Engine:
             resolved.is_linked,
         )
 
+    @in_foreground
     def link(self, caller: Caller, *, relink: bool = False) -> Linked:
         """Say which customer, and which case, a conversation belongs to; see `Identity.link`."""
         return self._identity(self._namespace.about()).link(caller, relink=relink, now=self._clock())
 
+    # --- tickets ---------------------------------------------------------------------------------
+
+    def import_tickets(self, tickets: Sequence[Ticket], *, is_dry: bool = False) -> list[TicketResult]:
+        """Import a batch of past tickets; see `memory.importing`.
+
+        The time limit starts anew with each batch.
+
+        Args:
+            tickets: any tickets, none twice.
+            is_dry: whether to say what would happen and write nothing.
+
+        Returns:
+            One result a ticket, in order.
+
+        Raises:
+            SetupError, ServiceError: the same batch again completes it.
+        """
+        self._namespace.chroma.renew()
+        with background():
+            embedder, about = self._embedder_to_write(may_start=not is_dry)
+            importer = Importer(
+                MemoryStore(self._namespace, about),
+                self._links,
+                self._ledger,
+                embedder,
+                scope_of_customer,
+                is_dry=is_dry,
+            )
+            return importer.run(tickets, now=self._clock())
+
+    def imported(self, source: str, ticket_id: str) -> Entry | None:
+        """What was imported from a ticket, when, and as which memories; None for nothing."""
+        self._namespace.about()
+        return self._ledger.find((source, ticket_id))
+
+    @in_foreground
+    def forget_ticket(self, source: str, ticket_id: str) -> Entry | None:
+        """Delete what was imported from a ticket, read back, and its entry.
+
+        Returns:
+            What had been imported; None for nothing.
+
+        Raises:
+            ForgetUnverified: some of it could still be read afterwards.
+        """
+        about = self._namespace.about()
+        entry = self._ledger.find((source, ticket_id))
+        if entry is None or about is None:
+            return None
+        store = MemoryStore(self._namespace, about)
+        store.erase_all([(entry.scope, row) for row in entry.row_ids])
+        remaining = store.read(entry.scope, [r for r in entry.row_ids if "." not in r])
+        if remaining:
+            raise ForgetUnverified(remaining=len(remaining))
+        self._ledger.erase([entry.key])
+        return entry
+
+    # --- looking around --------------------------------------------------------------------------
+
+    @in_foreground
+    def list_memories(self, caller: Caller, page: Page) -> tuple[list[Memory], str, Resolved]:
+        """One page of what is known of the caller's customer; see `memory.listing`."""
+        about = self._namespace.about()
+        resolved = self._identity(about).resolve(caller)
+        if about is None:
+            return [], "", resolved
+        store = MemoryStore(self._namespace, about)
+        listed, cursor = page_of(store, resolved.scope, page, now=self._clock())
+        return listed, cursor, resolved
+
+    @in_foreground
+    def links(self, caller: Caller) -> list[Link]:
+        """The link of the caller's conversation, or without one all links of the customer."""
+        self._namespace.about()
+        if caller.conversation_id:
+            link = self._links.find(caller.conversation_id)
+            if link is not None and caller.customer_id not in {"", link.customer_id}:
+                raise ConversationMismatch
+            return [] if link is None else [link]
+        return self._links.of_customer(scope_of_customer(caller.customer_id))
+
+    def describe(self) -> dict[str, str | int | None]:
+        """The server's version, the namespace, its embedder, and how much it holds."""
+        version = self._namespace.chroma.check()
+        about = self._namespace.about()
+        shards = 0 if about is None else about.shards
+        return {
+            "chroma_version": version,
+            "namespace": self._namespace.name,
+            "embedder": None if about is None else str(about.embedder),
+            "dimension": None if about is None else about.dimension,
+            "shards": shards,
+            "rows": sum(self._namespace.count_rows(shards)),
+            "links": self._namespace.chroma.count(self._namespace.links),
+            "tickets": self._namespace.chroma.count(self._namespace.ledger),
+        }
+
     # --- which embedder --------------------------------------------------------------------------
 
-    def _embedder_to_write(self) -> tuple[Embedder, About]:
+    def _embedder_to_write(self, *, may_start: bool = True) -> tuple[Embedder, About]:
         """The embedder of the namespace, which is started with the chosen one if it is new."""
         about = self._namespace.about()
         if about is None:
             embedder = _Checked(self._embedders.open(self._embedders.chosen() or BUILTIN), None)
             dimension = len(embedder.embed_documents(["dimension"])[0])
+            if not may_start:
+                return embedder, self._namespace.planned(embedder.identity, dimension)
             about = self._namespace.start(embedder.identity, dimension)
         return self._embedder(about), about
 

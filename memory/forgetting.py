@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from memory.errors import ForgetUnverified, MemoryIdsRequired, ParameterMissing
 from memory.identity import Resolved
+from memory.ledger import Ledger
 from memory.links import LinkStore
 from memory.records import Kind, Memory
 from memory.scope import Scope
@@ -157,6 +158,15 @@ def erase(store: MemoryStore, resolved: Resolved, request: Request, *, now: floa
     if remaining:
         raise ForgetUnverified(remaining=remaining)
     return len(gone)
+
+
+def erase_entries(ledger: Ledger, resolved: Resolved, gone: Sequence[Memory], *, is_whole: bool) -> None:
+    """Delete the ledger's entries of tickets whose memories are gone, so that the ledger tells the truth."""
+    if resolved.scope.is_provisional:
+        return
+    tickets = {(m.source, m.ticket_id) for m in gone if m.ticket_id}
+    own = ledger.of_customer(resolved.scope)
+    ledger.erase(e.key for e in own if is_whole or e.key in tickets)
 
 
 def erase_links(links: LinkStore, store: MemoryStore | None, scope: Scope) -> int:

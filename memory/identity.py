@@ -70,6 +70,16 @@ class Linked:
     moved: int
 
 
+def scope_of_customer(customer_id: object) -> Scope:
+    """The scope of a customer that is named outright, as in an import.
+
+    Raises:
+        IdInvalid: it cannot be an id.
+        CustomerMissing: there is none.
+    """
+    return customer_scope(Caller.checked(customer_id).customer_id)
+
+
 class Identity:
     """Resolves and links the conversations of one namespace.
 

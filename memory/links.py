@@ -1,10 +1,10 @@
 """Links: which customer, and which case, a conversation belongs to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memory.chroma import Row
-from memory.namespace import Namespace
+from memory.namespace import Namespace, unsearched_vector
 from memory.records import Columns
 from memory.scope import Scope, conversation_scope, customer_scope, hashed
 
@@ -57,9 +57,14 @@ class LinkStore:
 
     def find(self, conversation_id: str) -> Link | None:
         """The link of a conversation; None if it has none."""
-        rows = self._namespace.chroma.get(self._namespace.links, ids=[_link_id(conversation_id)])
-        links = [link for link in map(_from_row, rows) if link.conversation_id == conversation_id]
-        return links[0] if links else None
+        return self.find_all([conversation_id]).get(conversation_id)
+
+    def find_all(self, conversation_ids: Iterable[str]) -> dict[str, Link]:
+        """The links of many conversations, by conversation; those without one are left out."""
+        wanted = set(conversation_ids)
+        ids = sorted(map(_link_id, wanted))
+        links = map(_from_row, self._namespace.chroma.get(self._namespace.links, ids=ids))
+        return {link.conversation_id: link for link in links if link.conversation_id in wanted}
 
     def of_customer(self, scope: Scope) -> list[Link]:
         """All links of a customer, in the order they were made; none for a provisional scope."""
@@ -75,12 +80,18 @@ class LinkStore:
             The link that is there now, which may be another caller's.
 
         """
-        self._namespace.chroma.add(self._namespace.links, [_to_row(link)])
-        return self.find(link.conversation_id) or link
+        return self.claim_all([link]).get(link.conversation_id, link)
 
-    def put(self, link: Link) -> None:
-        """Write a link over the one that was there."""
-        self._namespace.chroma.put(self._namespace.links, [_to_row(link)])
+    def claim_all(self, links: Sequence[Link]) -> dict[str, Link]:
+        """As `claim`, for many conversations, each named once."""
+        if not links:
+            return {}
+        self._namespace.chroma.add(self._namespace.links, [_to_row(link) for link in links])
+        return self.find_all(link.conversation_id for link in links)
+
+    def put(self, *links: Link) -> None:
+        """Write links over the ones that were there."""
+        self._namespace.chroma.put(self._namespace.links, [_to_row(link) for link in links])
 
     def erase(self, links: Sequence[Link]) -> None:
         """Delete links."""
@@ -104,10 +115,7 @@ def _to_row(link: Link) -> Row:
         "is_moving": True if link.is_moving else None,
         "moves_from": link.moves_from or None,
     }
-    # The store wants a vector for every row; links are never searched by it. One that differs from row
-    # to row keeps the index from piling them all on one point.
-    vector = [int(row_id[i : i + 4], 16) / 65_535 + 0.01 for i in (0, 4)]
-    return Row(row_id, "", columns, vector)
+    return Row(row_id, "", columns, unsearched_vector(row_id))
 
 
 def _from_row(row: Row) -> Link:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from memory.records import Memory, derive_id, row_id, slot_key
+from memory.records import Memory, in_scope, row_id, slot_key
 from memory.scope import Scope
 from memory.slots import settle
 from memory.store import MemoryStore, Stored
@@ -54,18 +54,7 @@ def move(store: MemoryStore, old: Scope, new: Scope, *, conversation_id: str, ca
 
 def _rewritten(memory: Memory, scope: Scope, case_id: str) -> Memory:
     """The statement as it is in another scope: current until its slot is settled there."""
-    slot = slot_key(scope, memory.subject, memory.attribute) if memory.attribute else ""
-    return replace(
-        memory,
-        memory_id=derive_id(
-            scope, kind=memory.kind, slot=slot, text_digest=memory.digest, basis=memory.basis
-        ),
-        customer_id=scope.customer_id,
-        case_id=case_id or memory.case_id,
-        slot=slot,
-        superseded_at=None,
-        superseded_by="",
-    )
+    return replace(in_scope(memory, scope), case_id=case_id or memory.case_id)
 
 
 def _marks(store: MemoryStore, old: Scope, new: Scope, values: Sequence[Memory]) -> list[Memory]:

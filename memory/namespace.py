@@ -5,6 +5,7 @@ and the first creator's metadata stays, so that two processes starting a namespa
 """
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from memory.chroma import Chroma
@@ -89,6 +90,14 @@ class Namespace:
         )
         return _about(stored)
 
+    def planned(self, embedder: EmbedderIdentity, dimension: int) -> About:
+        """What the namespace would remember if it were started now; nothing is written."""
+        return About(embedder, dimension, self._settings.shards)
+
+    def count_rows(self, shards: int) -> Iterator[int]:
+        """Rows in each of the collections of memories."""
+        return (self.chroma.count(self.memories(shard)) for shard in range(shards))
+
     def _start_again(self) -> None:
         """The namespace was deleted while this process used it: start it anew before anything is written."""
         known = _known.pop((*_place(self._settings), self.name))
@@ -107,9 +116,25 @@ class Namespace:
         """Name of the collection of links."""
         return self._collection("links")
 
+    @property
+    def ledger(self) -> str:
+        """Name of the collection of what was imported."""
+        return self._collection("ledger")
+
     def _collection(self, suffix: str) -> str:
         # A suffix has no hyphen, so the names of two namespaces can never be the same.
         return f"{_PREFIX}-{self.name}-{suffix}"
+
+
+def unsearched_vector(row_id: str) -> list[float]:
+    """A vector for a row that is never searched by one, since the store wants one for every row.
+
+    It differs from row to row, which keeps the index from piling them all on one point.
+
+    Args:
+        row_id: 32 hexadecimal digits.
+    """
+    return [int(row_id[i : i + 4], 16) / 65_535 + 0.01 for i in (0, 4)]
 
 
 def _place(settings: ChromaSettings) -> tuple[str, str, str]:

@@ -111,7 +111,7 @@ def recall(
     rows = _admitted(rows, question, now=now)
     scores = score(
         question.query,
-        [row.index_text for row in rows],
+        [row.words for row in rows],
         [similarity.get(row_id(row.memory_id, row.part), 0.0) for row in rows],
     )
     asked = digest(question.query)

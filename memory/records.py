@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from memory.scope import Scope, hashed
@@ -49,7 +49,9 @@ class Memory:
         superseded_at, superseded_by: since when it is history and through which memory; None and ""
             while it is current. superseded_by is "" too where the value ended without a successor.
         basis: what makes two statements of equal text different memories; part of the id.
-        context: words around the statement that help to find it; never shown as the statement.
+        topic, reply: subject of the ticket it comes from, and what the agent answered; they help to find the
+            statement and are shown beside it, never as part of it.
+        source, ticket_id, message_id: which message of which helpdesk it comes from; "" for none.
         metadata: the user's own flat values.
         slot: `slot_key` of the slot; "" for none.
         digest: `memory.text.digest` of the whole text, before it was cut into parts.
@@ -75,7 +77,11 @@ class Memory:
     superseded_at: float | None = None
     superseded_by: str = ""
     basis: str = ""
-    context: str = ""
+    topic: str = ""
+    reply: str = ""
+    source: str = ""
+    ticket_id: str = ""
+    message_id: str = ""
     metadata: Metadata = field(default_factory=dict)
     slot: str = ""
     digest: str = ""
@@ -95,9 +101,14 @@ class Memory:
 
     @property
     def index_text(self) -> str:
-        """What is searched: the text, led by the name of its slot, which says what the text may not."""
-        slot = " ".join(filter(None, (self.subject, self.attribute)))
-        return f"{slot}: {self.text}" if slot else self.text
+        """What is searched by meaning: the text, led by what it is about, which it may not say itself."""
+        about = " ".join(filter(None, (self.subject, self.attribute, self.topic)))
+        return f"{about}: {self.text}" if about else self.text
+
+    @property
+    def words(self) -> str:
+        """What is searched by words: the same, and the answer it got."""
+        return f"{self.index_text}\n{self.reply}" if self.reply else self.index_text
 
     @property
     def row_ids(self) -> list[str]:
@@ -112,6 +123,21 @@ class Memory:
 def slot_key(scope: Scope, subject: str, attribute: str) -> str:
     """What the rows of one slot are filtered by. Subject and attribute compare without regard to case."""
     return hashed("slot", scope.key, subject.strip().casefold(), attribute.strip().casefold())
+
+
+def in_scope(memory: Memory, scope: Scope) -> Memory:
+    """The statement as it is in a scope: with its id and slot there, and no marks yet."""
+    slot = slot_key(scope, memory.subject, memory.attribute) if memory.attribute else ""
+    # A message of a ticket stays the same memory when its text is edited or redacted.
+    text_digest = "" if memory.message_id else memory.digest
+    return replace(
+        memory,
+        memory_id=derive_id(scope, kind=memory.kind, slot=slot, text_digest=text_digest, basis=memory.basis),
+        customer_id=scope.customer_id,
+        slot=slot,
+        superseded_at=None,
+        superseded_by="",
+    )
 
 
 def derive_id(scope: Scope, *, kind: Kind, slot: str, text_digest: str, basis: str) -> str:
@@ -155,7 +181,11 @@ def to_columns(memory: Memory, scope: Scope) -> Columns:
         "confirmed_at": _float(memory.confirmed_at),
         "expires_at": _float(memory.expires_at),
         "basis": memory.basis or None,
-        "context": memory.context or None,
+        "topic": memory.topic or None,
+        "reply": memory.reply or None,
+        "source": memory.source or None,
+        "ticket_id": memory.ticket_id or None,
+        "message_id": memory.message_id or None,
         "metadata": json.dumps(memory.metadata, ensure_ascii=False) if memory.metadata else None,
         "parts": memory.parts if memory.parts > 1 else None,
         "part": memory.part if memory.part else None,
@@ -207,7 +237,11 @@ def from_row(row_id_: str, text: str, metadata: Metadata) -> Memory:
         superseded_at=_optional(metadata, "superseded_at"),
         superseded_by=str(metadata.get("superseded_by", "")),
         basis=str(metadata.get("basis", "")),
-        context=str(metadata.get("context", "")),
+        topic=str(metadata.get("topic", "")),
+        reply=str(metadata.get("reply", "")),
+        source=str(metadata.get("source", "")),
+        ticket_id=str(metadata.get("ticket_id", "")),
+        message_id=str(metadata.get("message_id", "")),
         metadata=_user_metadata(metadata),
         slot=str(metadata.get("slot", "")),
         digest=str(metadata.get("digest", "")),

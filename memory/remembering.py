@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from memory.content import Skipped, Statement
 from memory.embedding import Embedder
-from memory.records import Kind, Memory, Metadata, Role, derive_id, slot_key
+from memory.records import Kind, Memory, Metadata, Role, in_scope, slot_key
 from memory.scope import Scope
 from memory.slots import current_of, order, settle
 from memory.store import MemoryStore, Stored
@@ -167,7 +167,7 @@ def _remember_plain(
         else:
             outcomes[index] = Outcome(Action.DUPLICATE, earlier)
     _write(store, embedder, writing.scope, list(fresh.values()))
-    store.confirm(writing.scope, [part for m in longer for part in _parts(m)])
+    store.confirm(writing.scope, [part for m in longer for part in parts_of(m)])
     return outcomes
 
 
@@ -214,7 +214,7 @@ def _remember_slotted(
         (confirmed if known else fresh)[record.memory_id] = record
         view = [m for m in view if m.memory_id != record.memory_id] + [record]
     _write(store, embedder, writing.scope, list(fresh.values()))
-    store.confirm(writing.scope, [part for m in confirmed.values() for part in _parts(m)])
+    store.confirm(writing.scope, [part for m in confirmed.values() for part in parts_of(m)])
     # Read back: another process may have written to the slot meanwhile. Whoever reads last sees all.
     after = store.slot(writing.scope, slot)
     changes = settle(after)
@@ -282,19 +282,15 @@ def _with_consequences(
 
 
 def _record(writing: Writing, statement: Statement, *, basis: str, now: float) -> Memory:
-    slot = _slot(writing, statement)
-    text_digest = digest(statement.text)
+    slotted = bool(_slot(writing, statement))
     recorded_at = now + statement.index * _STEP
-    return Memory(
-        memory_id=derive_id(
-            writing.scope, kind=statement.kind, slot=slot, text_digest=text_digest, basis=basis
-        ),
+    record = Memory(
+        memory_id="",
         text=statement.text,
         kind=statement.kind,
         role=statement.role,
-        subject=writing.subject if slot else "",
-        attribute=writing.attribute if slot else "",
-        customer_id=writing.scope.customer_id,
+        subject=writing.subject if slotted else "",
+        attribute=writing.attribute if slotted else "",
         conversation_id=writing.conversation_id,
         case_id=writing.case_id,
         occurred_at=recorded_at if writing.occurred_at is None else writing.occurred_at,
@@ -302,13 +298,13 @@ def _record(writing: Writing, statement: Statement, *, basis: str, now: float) -
         expires_at=writing.expires_at,
         basis=basis,
         metadata=writing.metadata,
-        slot=slot,
-        digest=text_digest,
+        digest=digest(statement.text),
         parts=max(1, len(split(statement.text))),
     )
+    return in_scope(record, writing.scope)
 
 
-def _parts(memory: Memory) -> list[Memory]:
+def parts_of(memory: Memory) -> list[Memory]:
     """One record a stored row, each with its part of the text."""
     if memory.parts == 1:
         return [memory]
@@ -319,7 +315,7 @@ def _parts(memory: Memory) -> list[Memory]:
 
 
 def _write(store: MemoryStore, embedder: Embedder, scope: Scope, records: Sequence[Memory]) -> None:
-    rows = [part for record in records for part in _parts(record)]
+    rows = [part for record in records for part in parts_of(record)]
     if not rows:
         return
     vectors = embedder.embed_documents([row.index_text for row in rows])

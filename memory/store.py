@@ -91,6 +91,23 @@ class MemoryStore:
             ],
         )
 
+    def write_all(self, memories: Sequence[tuple[Scope, Stored]]) -> None:
+        """Write rows of many scopes, each given with its own; one write a collection."""
+        by_collection: dict[str, list[Row]] = {}
+        for scope, (m, vector) in memories:
+            row = Row(row_id(m.memory_id, m.part), m.text, to_columns(m, scope), vector)
+            by_collection.setdefault(self._collection(scope), []).append(row)
+        for collection, rows in by_collection.items():
+            self._chroma.put(collection, rows)
+
+    def erase_all(self, rows: Sequence[tuple[Scope, str]]) -> None:
+        """Delete rows of many scopes by row id, each given with its own, if they are of that scope."""
+        by_scope: dict[Scope, list[str]] = {}
+        for scope, row in rows:
+            by_scope.setdefault(scope, []).append(row)
+        for scope, ids in by_scope.items():
+            self.erase(scope, self._memories(scope, self._chroma.get(self._collection(scope), ids=ids)))
+
     def write_marks(self, scope: Scope, marks: Sequence[Memory]) -> None:
         """Write marks that end slots; they have no text and a constant vector."""
         vector = [1.0] + [0.0] * (self._about.dimension - 1)

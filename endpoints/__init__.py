@@ -1,0 +1,1 @@
+"""Entry points of the HTTP endpoints: one YAML each, one small class."""

@@ -1,0 +1,64 @@
+"""Lets people go first: bulk work gives way to the calls somebody waits for.
+
+One plugin process serves every call, on one core's worth of Python. A call somebody waits for is marked
+`in_foreground`, an import runs inside `background`; long work calls `breathe` between two small pieces.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
+
+SLICE = 4
+"""Texts a background embedder works on between two breaths; a few milliseconds."""
+LONGEST_WAIT_SECONDS = 0.25
+"""How long one breath waits for the foreground, so that an import goes on even where it is never quiet."""
+_NAP_SECONDS = 0.002
+
+_is_background: ContextVar[bool] = ContextVar("is_background", default=False)
+
+
+class _Foreground:
+    """How many calls somebody waits for are under way in this process."""
+
+    calls = 0
+
+
+def in_foreground[**P, R](call: Callable[P, R]) -> Callable[P, R]:
+    """Mark a function as a call somebody waits for."""
+
+    @wraps(call)
+    def marked(*args: P.args, **kwargs: P.kwargs) -> R:
+        _Foreground.calls += 1
+        try:
+            return call(*args, **kwargs)
+        finally:
+            _Foreground.calls -= 1
+
+    return marked
+
+
+@contextmanager
+def background() -> Iterator[None]:
+    """Mark bulk work."""
+    token = _is_background.set(True)
+    try:
+        yield
+    finally:
+        _is_background.reset(token)
+
+
+def is_background() -> bool:
+    """Whether the caller is bulk work."""
+    return _is_background.get()
+
+
+def breathe() -> None:
+    """Let other calls run; as bulk work, wait while somebody waits, though not for ever."""
+    time.sleep(0)
+    if not _is_background.get():
+        return
+    ends_at = time.monotonic() + LONGEST_WAIT_SECONDS
+    while _Foreground.calls and time.monotonic() < ends_at:
+        time.sleep(_NAP_SECONDS)
