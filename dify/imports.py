@@ -17,9 +17,7 @@ from memory.errors import ParameterInvalid
 from memory.importing import Status, TicketResult
 from memory.pacing import background, breathe
 from tickets.model import ParseOptions, Ticket, TicketProblem
-from tickets.reader import read_tickets
 from tickets.times import parse_time
-from tickets.webhooks import intercom_payload, verify_intercom, verify_zendesk, zendesk_payload
 
 DEFAULT_IMPORT_SECONDS = 100.0
 """Time for one request; proxies in front of Dify often cut at 120 s."""
@@ -79,6 +77,8 @@ def read_import(
         Unauthorized, SignatureInvalid: the sender has neither key nor a right signature.
         MediaTypeUnsupported, ParameterInvalid, TicketFormatError: it cannot be read.
     """
+    from tickets.reader import read_tickets  # brings the HTML library, which starting can do without
+
     asked = Parameters(query)
     options = ParseOptions(
         source=asked.text("source") or None,
@@ -134,6 +134,8 @@ def _delivery(headers: Mapping[str, str], body: bytes, secret: str) -> tuple[str
         Unauthorized: it has no signature either.
         SignatureInvalid: it has one, and it is wrong or too old.
     """
+    from tickets.webhooks import intercom_payload, verify_intercom, verify_zendesk, zendesk_payload
+
     zendesk = headers.get("x-zendesk-webhook-signature")
     intercom = headers.get("x-hub-signature")
     if zendesk is not None:
