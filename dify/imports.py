@@ -87,6 +87,10 @@ def read_import(
         customer_field=asked.text("customer_field") or None,
         customer_map=_customer_map(asked),
     )
+    start = asked.whole_number("cursor", 0, low=0, high=10**9)
+    is_dry = asked.boolean("dry_run")
+    low, high = IMPORT_SECONDS_RANGE
+    seconds = Parameters(settings).number("import_seconds", DEFAULT_IMPORT_SECONDS, low=low, high=high)
     content_type = headers.get("content-type", "").casefold()
     chosen = asked.text("format") or None
     if not is_authorized:
@@ -105,13 +109,7 @@ def read_import(
                 max_bytes=MAX_EXPANDED_BYTES,
             )
         )
-    low, high = IMPORT_SECONDS_RANGE
-    return Work(
-        items,
-        asked.whole_number("cursor", 0, low=0, high=10**9),
-        asked.boolean("dry_run"),
-        Parameters(settings).number("import_seconds", DEFAULT_IMPORT_SECONDS, low=low, high=high),
-    )
+    return Work(items, start, is_dry, seconds)
 
 
 def _customer_map(asked: Parameters) -> dict[str, str]:
