@@ -200,7 +200,7 @@ def test_progress_comes_line_by_line_with_the_report_last(api: Api) -> None:
 def test_import_stops_when_its_time_is_over_and_goes_on_with_the_cursor(api: Api) -> None:
     """206 and a cursor until all is done; the sum is the same as in one go."""
     api.settings["import_seconds"] = "1"
-    body = {"tickets": [ticket(str(i), f"c{i}", message(1, f"Question number {i}")) for i in range(2_000)]}
+    body = {"tickets": [ticket(str(i), f"c{i}", message(1, f"Question number {i}")) for i in range(700)]}
     stored, cursor, rounds = 0, "", 0
     while True:
         answer = api.send("POST", f"/tickets/import?cursor={cursor}", body)
@@ -212,8 +212,8 @@ def test_import_stops_when_its_time_is_over_and_goes_on_with_the_cursor(api: Api
             break
         assert int(report["cursor"]) > int(cursor or 0)
         cursor = report["cursor"]
-    assert (stored, rounds > 1) == (2_000, True)
-    assert api.get("/health")["rows"] == 2_000
+    assert (stored, rounds > 1) == (700, True)
+    assert api.get("/health")["rows"] == 700
 
 
 def test_report_of_many_problems_stays_small(api: Api) -> None:
@@ -288,7 +288,7 @@ def test_chunk_cut_by_a_crash_and_sent_again_ends_in_the_same_state(
     chroma: ChromaServer, settings: Json
 ) -> None:
     """A plugin killed in the middle of an import: the same as without the kill."""
-    body = [ticket(str(i), f"c{i % 7}", *(message(d, f"Words {i} {d}") for d in (1, 2))) for i in range(900)]
+    body = [ticket(str(i), f"c{i % 7}", *(message(d, f"Words {i} {d}") for d in (1, 2))) for i in range(500)]
     with PluginProcess() as process:
         api = Api(process, settings)
         lines: list[str] = []
@@ -310,10 +310,10 @@ def test_chunk_cut_by_a_crash_and_sent_again_ends_in_the_same_state(
         api = Api(process, settings)
         report = api.post("/tickets/import", body)
         assert report["tickets"]["failed"] == 0
-        assert sum(len(api.texts(f"c{i}")) for i in range(7)) == 1_800
-        assert statuses(api.post("/tickets/import", body)) == {"unchanged": 900}
+        assert sum(len(api.texts(f"c{i}")) for i in range(7)) == 1_000
+        assert statuses(api.post("/tickets/import", body)) == {"unchanged": 500}
         health = api.get("/health")
-        assert (health["rows"], health["tickets"], health["links"]) == (1_800, 900, 900)
+        assert (health["rows"], health["tickets"], health["links"]) == (1_000, 500, 500)
 
 
 def vendor_fixtures() -> list[Any]:
