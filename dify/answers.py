@@ -26,7 +26,6 @@ class Answer:
     Attributes:
         text: one sentence for a person.
         outputs: the declared output variables, in the order of the output schema.
-
     """
 
     text: str
@@ -44,6 +43,8 @@ def remembered(result: Remembered) -> Answer:
         "duplicates": duplicates,
         "superseded": result.superseded,
         "skipped": len(result.skipped),
+        "redacted": dict(result.redacted),
+        "tokens": result.tokens,
         "customer_id": result.customer_id,
         "linked": result.is_linked,
     }
@@ -52,6 +53,7 @@ def remembered(result: Remembered) -> Answer:
         f"{_count(duplicates, 'duplicate', 'duplicates')}" if duplicates else "",
         f"{result.superseded} superseded" if result.superseded else "",
         f"{len(result.skipped)} skipped" if result.skipped else "",
+        f"{sum(result.redacted.values())} redacted" if result.redacted else "",
     ]
     return Answer(", ".join(filter(None, parts)) + _of(result.is_linked) + ".", outputs)
 

@@ -7,9 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from dify.nodes import Mode
 from dify.parameters import Parameters
 from dify.web_errors import MediaTypeUnsupported, SignatureInvalid, Unauthorized
 from memory.engine import Engine
@@ -48,12 +49,16 @@ class Work:
         start: how many of them an earlier request has done.
         is_dry: whether to write nothing.
         seconds: time limit.
+        extracts: whether a language model picks facts instead of keeping every message.
+        zone: time zone of the customers, for words such as "yesterday".
     """
 
     items: Sequence[Item]
     start: int
     is_dry: bool
     seconds: float
+    extracts: bool = False
+    zone: tzinfo = UTC
 
 
 def read_import(
@@ -89,6 +94,8 @@ def read_import(
     )
     start = asked.whole_number("cursor", 0, low=0, high=10**9)
     is_dry = asked.boolean("dry_run")
+    extracts = asked.choice("mode", Mode, Mode.AS_IS) is Mode.EXTRACT
+    zone = UTC if options.timezone is None else asked.timezone("timezone")
     low, high = IMPORT_SECONDS_RANGE
     seconds = Parameters(settings).number("import_seconds", DEFAULT_IMPORT_SECONDS, low=low, high=high)
     content_type = headers.get("content-type", "").casefold()
@@ -109,7 +116,7 @@ def read_import(
                 max_bytes=MAX_EXPANDED_BYTES,
             )
         )
-    return Work(items, start, is_dry, seconds)
+    return Work(items, start, is_dry, seconds, extracts, zone)
 
 
 def _customer_map(asked: Parameters) -> dict[str, str]:
@@ -165,7 +172,8 @@ class Import:
         self._engine, self._work = engine, work
         self._done = min(work.start, len(work.items))
         self._tickets: Counter[Status] = Counter()
-        self._stored = self._removed = 0
+        self._stored = self._removed = self._rejected = self._tokens = 0
+        self._redacted: Counter[str] = Counter()
         self._problems: list[dict[str, Any]] = []
         self._problem_bytes = self._omitted = 0
         self._started = time.monotonic()
@@ -206,6 +214,9 @@ class Import:
             "done": self._done,
             "tickets": {str(status): self._tickets[status] for status in Status},
             "memories": {"stored": self._stored, "removed": self._removed},
+            "facts_rejected": self._rejected,
+            "redacted": dict(self._redacted),
+            "tokens": self._tokens,
             "problems": self._problems,
             "problems_omitted": self._omitted,
             "seconds": round(time.monotonic() - self._started, 3),
@@ -234,10 +245,10 @@ class Import:
 
     def _run(self, batch: Sequence[Item]) -> None:
         tickets = [item for item in batch if isinstance(item, Ticket)]
-        results = self._engine.import_tickets(tickets, is_dry=self._work.is_dry) if tickets else []
-        for item in batch:
+        results = self._imported(tickets) if tickets else ()
+        for position, item in enumerate(batch, start=self._done):
             if isinstance(item, TicketProblem):
-                self._tickets[Status.FAILED] += 1
+                self._tickets[Status.FAILED] += not self._is_told(position, item)
                 self._note(item.ticket_id, item.code, item.path)
             else:
                 for problem in item.problems:
@@ -245,11 +256,28 @@ class Import:
         for result in results:
             self._count(result)
 
+    def _is_told(self, position: int, problem: TicketProblem) -> bool:
+        """Whether the item before is another problem of the same ticket, which failed only once."""
+        before = self._work.items[position - 1] if position else None
+        if not isinstance(before, TicketProblem) or problem.ticket_id is None:
+            return False
+        return before.ticket_id == problem.ticket_id
+
+    def _imported(self, tickets: Sequence[Ticket]) -> Sequence[TicketResult]:
+        work = self._work
+        imported = self._engine.import_tickets(
+            tickets, extracts=work.extracts, zone=work.zone, is_dry=work.is_dry
+        )
+        self._redacted.update(imported.redacted)
+        self._tokens += imported.tokens
+        return imported.results
+
     def _count(self, result: TicketResult) -> None:
         self._tickets[result.status] += 1
         self._stored += result.stored
         self._removed += result.removed
-        if result.status is Status.FAILED:
+        self._rejected += result.rejected
+        if result.code:
             self._note(result.ticket_id, result.code, "")
 
     def _note(self, ticket_id: str | None, code: str, path: str) -> None:

@@ -1,4 +1,4 @@
-"""The embedding models a call can use: the built-in one, a service of the settings, one of the workspace."""
+"""The models a call can use: built in, behind a service of the settings, or of the Dify workspace."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from dify.settings import Settings
 from memory.embedding import BUILTIN, Embedder, EmbedderIdentity, Source
 from memory.embedding.builtin import BuiltinEmbedder
 from memory.embedding.openai_compatible import OpenAICompatibleEmbedder
-from memory.errors import EmbedderFailed, EmbedderMismatch, EmbedderUnavailable
+from memory.errors import (
+    EmbedderFailed,
+    EmbedderMismatch,
+    EmbedderUnavailable,
+    LanguageModelFailed,
+)
+from memory.extraction.model import Completion, LanguageModel
+from memory.extraction.openai_compatible import OpenAICompatibleLanguageModel
 
 if TYPE_CHECKING:
     from dify_plugin.core.runtime import Session
@@ -25,7 +32,6 @@ class SettingsEmbedders:
         settings: the form.
         selected: what the node's model selector holds; None where nothing was selected.
         session: the way back into Dify; None where there is none.
-
     """
 
     def __init__(self, settings: Settings, selected: dict[str, Any] | None, session: Session | None) -> None:
@@ -49,7 +55,6 @@ class SettingsEmbedders:
         Raises:
             EmbedderMismatch: the settings lead to another model.
             EmbedderUnavailable: it is one of the workspace, and there is no way back into Dify.
-
         """
         if identity.source is Source.BUILTIN:
             return BuiltinEmbedder()
@@ -68,7 +73,6 @@ class DifyEmbedder:
     Args:
         identity: provider and model.
         session: the way back into Dify.
-
     """
 
     def __init__(self, identity: EmbedderIdentity, session: Session) -> None:
@@ -105,3 +109,73 @@ class DifyEmbedder:
         if len(vectors) != len(texts) or not all(vectors):
             raise EmbedderFailed(model=str(self._identity))
         return vectors
+
+
+def language_model(
+    settings: Settings, selected: dict[str, Any] | None, session: Session | None
+) -> LanguageModel | None:
+    """The language model that extracts facts: the one selected, else the service of the settings.
+
+    Args:
+        settings: the form.
+        selected: what the model selector holds; None where nothing was selected.
+        session: the way back into Dify.
+
+    Returns:
+        The model, not reached yet; None where none was chosen.
+    """
+    if selected is not None and session is not None:
+        return DifyLanguageModel(selected, session)
+    if settings.language_model is not None:
+        return OpenAICompatibleLanguageModel(settings.language_model)
+    return None
+
+
+class DifyLanguageModel:
+    """A language model of the Dify workspace, reached through the session of the call.
+
+    Args:
+        selected: what the model selector holds: provider, model, mode, completion_params.
+        session: the way back into Dify.
+    """
+
+    def __init__(self, selected: dict[str, Any], session: Session) -> None:
+        self._selected = selected
+        self._session = session
+
+    def complete(self, system: str, user: str) -> Completion:
+        """See `memory.extraction.model.LanguageModel`."""
+        from dify_plugin.entities.model.llm import LLMModelConfig
+        from dify_plugin.entities.model.message import SystemPromptMessage, UserPromptMessage
+
+        name = f"{self._selected['provider']}/{self._selected['model']}"
+        try:
+            config = LLMModelConfig(
+                provider=str(self._selected["provider"]),
+                model=str(self._selected["model"]),
+                mode=str(self._selected.get("mode") or "chat"),
+                completion_params=dict(self._selected.get("completion_params") or {}),
+            )
+            answer = self._session.model.llm.invoke(
+                model_config=config,
+                prompt_messages=[
+                    SystemPromptMessage(content=system),
+                    UserPromptMessage(content=user),
+                ],
+                stream=False,
+            )
+            text = _plain_text(answer.message.content)
+            tokens = int(answer.usage.total_tokens)
+        except Exception:  # Dify reports every failure as a bare Exception with text of its own
+            raise LanguageModelFailed(model=name) from None
+        if not text.strip():
+            raise LanguageModelFailed(model=name)
+        return Completion(text, tokens)
+
+
+def _plain_text(content: Any) -> str:
+    """The text of an answer, which may come in parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "".join(str(getattr(part, "data", "")) for part in parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 from dify import answers
 from dify.answers import Answer
@@ -13,6 +14,7 @@ from memory.engine import Engine, Note
 from memory.errors import ParameterInvalid
 from memory.forgetting import MAX_MEMORY_IDS, Phase, Reach, Request
 from memory.identity import Caller
+from memory.policy import SECONDS_A_DAY
 from memory.recalling import (
     DEFAULT_LIMIT,
     DEFAULT_MAX_TOKENS,
@@ -22,11 +24,17 @@ from memory.recalling import (
     Question,
 )
 from memory.records import Kind
-from memory.remembering import SECONDS_A_DAY
 
 MAX_DAYS = 36_500
 MAX_NAME_LENGTH = 100
 """Characters of a slot's attribute or subject."""
+
+
+class Mode(StrEnum):
+    """What remember makes of its content."""
+
+    AS_IS = "as_is"
+    EXTRACT = "extract"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +43,11 @@ class Node:
 
     Attributes:
         run: does the work; gets the engine, the parameters and the session's conversation id.
-        selects_model: whether the node has a model selector for the embedder.
-
+        selects_models: whether the node has selectors for the embedding model and the language model.
     """
 
     run: Callable[[Engine, Parameters, str | None], Answer]
-    selects_model: bool = False
+    selects_models: bool = False
 
 
 def _caller(parameters: Parameters, session_conversation_id: str | None) -> Caller:
@@ -57,9 +64,12 @@ def remember(engine: Engine, parameters: Parameters, session_conversation_id: st
     caller = _caller(parameters, session_conversation_id)
     kind = parameters.choice("kind", Kind, None)
     statements, skipped = read_content(parameters.raw("content"), kind=kind)
+    timezone = parameters.timezone("timezone")
     note = Note(
         attribute=_name(parameters, "attribute"),
-        occurred_at=parameters.moment("occurred_at"),
+        occurred_at=parameters.moment("occurred_at", timezone),
+        extracts=parameters.choice("mode", Mode, Mode.AS_IS) is Mode.EXTRACT,
+        zone=timezone,
         expires_in_seconds=_days(parameters, "expires_in_days"),
         metadata=read_metadata(parameters.raw("metadata")),
     )
@@ -109,7 +119,7 @@ def link_conversation(engine: Engine, parameters: Parameters, session_conversati
 
 
 NODES: Mapping[str, Node] = {
-    "remember": Node(remember, selects_model=True),
+    "remember": Node(remember, selects_models=True),
     "recall": Node(recall),
     "forget": Node(forget),
     "link_conversation": Node(link_conversation),

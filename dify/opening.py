@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dify.models import SettingsEmbedders
+from dify.models import SettingsEmbedders, language_model
 from dify.settings import read_settings
 from memory.chroma import Chroma
 from memory.clock import Deadline
@@ -18,22 +19,32 @@ CHECK_SECONDS = 5.0
 """Time a check of the settings may take."""
 
 
-def open_engine(
-    form: Mapping[str, Any], *, selected: dict[str, Any] | None, session: Session | None
-) -> Engine:
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What the model selectors of a node or of the endpoint hold; None for nothing."""
+
+    embedding_model: dict[str, Any] | None = None
+    language_model: dict[str, Any] | None = None
+
+
+def open_engine(form: Mapping[str, Any], selected: Selected, session: Session | None) -> Engine:
     """An engine for one call; nothing is read or connected yet.
 
     Args:
         form: the credentials or the endpoint's settings.
-        selected: what the node's embedding model selector holds; None for nothing.
+        selected: which models of the workspace were chosen.
         session: the way back into Dify.
 
     Raises:
         SettingInvalid, ChromaAddressInvalid: a field of the form cannot be used.
-
     """
     settings = read_settings(form)
-    return Engine(settings.chroma, SettingsEmbedders(settings, selected, session))
+    return Engine(
+        settings.chroma,
+        SettingsEmbedders(settings, selected.embedding_model, session),
+        language_model=language_model(settings, selected.language_model, session),
+        policy=settings.policy,
+    )
 
 
 def check_settings(form: Mapping[str, Any]) -> str:
@@ -47,7 +58,6 @@ def check_settings(form: Mapping[str, Any]) -> str:
 
     Raises:
         SetupError, ServiceError: what is wrong, in words for whoever fills in the form.
-
     """
     settings = read_settings(form, timeout_seconds=CHECK_SECONDS)
     deadline = Deadline.after(settings.chroma.timeout_seconds)

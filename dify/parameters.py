@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, tzinfo
 from enum import StrEnum
 from typing import Any
 
 from memory.errors import ParameterInvalid
 from tickets.errors import TicketFormatError
-from tickets.times import parse_time
+from tickets.times import load_zone, parse_time
 
 _TRUE = {"true", "1", "yes", "on"}
 _FALSE = {"false", "0", "no", "off"}
@@ -19,7 +20,6 @@ class Parameters:
 
     Args:
         values: as Dify sends them. Never changed.
-
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -40,7 +40,6 @@ class Parameters:
 
         Raises:
             ParameterInvalid: it is neither.
-
         """
         value = self.raw(name)
         if value is None:
@@ -56,7 +55,6 @@ class Parameters:
 
         Raises:
             ParameterInvalid: no number, or out of bounds.
-
         """
         value = self.raw(name)
         if value is None:
@@ -74,7 +72,6 @@ class Parameters:
 
         Raises:
             ParameterInvalid: no whole number, or out of bounds.
-
         """
         number = self.number(name, default, low=low, high=high)
         if number != int(number):
@@ -86,7 +83,6 @@ class Parameters:
 
         Raises:
             ParameterInvalid: it is nothing of the kind.
-
         """
         value = self.raw(name)
         if value is None:
@@ -103,7 +99,6 @@ class Parameters:
 
         Raises:
             ParameterInvalid: another word.
-
         """
         word = self.text(name).casefold()
         if not word:
@@ -118,7 +113,6 @@ class Parameters:
 
         Raises:
             ParameterInvalid: another word.
-
         """
         words = [word.casefold() for word in self.texts(name)]
         if words == ["all"]:
@@ -133,7 +127,6 @@ class Parameters:
 
         Raises:
             ParameterInvalid: it is nothing of the kind.
-
         """
         value = self.raw(name)
         if value is None:
@@ -144,18 +137,33 @@ class Parameters:
             raise ParameterInvalid(name=name, expected="a list of texts")
         return [v.strip() for v in value if v.strip()]
 
-    def moment(self, name: str) -> float | None:
-        """A point in time as seconds since 1970; one without a zone is in UTC. None if it is absent.
+    def timezone(self, name: str) -> tzinfo:
+        """A time zone by its IANA name; UTC if it is absent.
+
+        Raises:
+            ParameterInvalid: there is no such zone.
+        """
+        text = self.text(name)
+        if not text:
+            return UTC
+        try:
+            return load_zone(text)
+        except TicketFormatError:
+            raise ParameterInvalid(
+                name=name, expected="the name of a time zone such as Europe/Berlin"
+            ) from None
+
+    def moment(self, name: str, zone: tzinfo = UTC) -> float | None:
+        """A point in time as seconds since 1970; one without a zone is in the zone given. None if absent.
 
         Raises:
             ParameterInvalid: it is no time.
-
         """
         value = self.raw(name)
         if value is None:
             return None
         try:
-            return parse_time(value, "UTC").timestamp()
+            return parse_time(value, str(zone)).timestamp()
         except TicketFormatError:
             raise ParameterInvalid(
                 name=name, expected="a date or time such as 2026-03-01 or 2026-03-01T10:00:00Z"
@@ -166,7 +174,6 @@ class Parameters:
 
         Raises:
             ParameterInvalid: it is no model.
-
         """
         value = self.raw(name)
         if isinstance(value, str):

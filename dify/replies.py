@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dify.nodes import NODES
-from dify.opening import open_engine
+from dify.opening import Selected, open_engine
 from dify.parameters import Parameters
 from memory.errors import InternalError, MemoryFault
 
@@ -27,13 +27,14 @@ def reply(tool: Tool, name: str, parameters: Mapping[str, Any]) -> Iterator[Tool
 
     Raises:
         RequestError, SetupError, ServiceError: see `memory.errors`.
-
     """
     node = NODES[name]
     try:
         read = Parameters(parameters)
-        selected = read.model("embedding_model") if node.selects_model else None
-        engine = open_engine(tool.runtime.credentials, selected=selected, session=tool.session)
+        selected = Selected()
+        if node.selects_models:
+            selected = Selected(read.model("embedding_model"), read.model("llm"))
+        engine = open_engine(tool.runtime.credentials, selected, tool.session)
         answer = node.run(engine, read, tool.session.conversation_id)
     except MemoryFault as fault:
         raise fault from None

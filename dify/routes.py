@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dify import answers, nodes
 from dify.imports import Import, read_import
-from dify.opening import open_engine
+from dify.opening import Selected, open_engine
 from dify.parameters import Parameters
 from dify.settings import selected_model
 from dify.web_errors import BodyInvalid, NotFound, Unauthorized
@@ -44,7 +44,10 @@ class Call:
 
     def engine(self) -> Engine:
         """An engine for this call."""
-        return open_engine(self.settings, selected=selected_model(self.settings), session=self.session)
+        selected = Selected(
+            selected_model(self.settings, "embedding_model"), selected_model(self.settings, "llm")
+        )
+        return open_engine(self.settings, selected, self.session)
 
     def fields(self) -> Parameters:
         """The body as a JSON object.
@@ -198,6 +201,15 @@ def _ticket(call: Call) -> tuple[str, str]:
     return query.text("source"), query.text("ticket_id")
 
 
+# --- upkeep -------------------------------------------------------------------------------------
+
+
+def expire(call: Call) -> Result:
+    """POST /maintenance/expire: delete for good what has expired."""
+    expired = call.engine().expire()
+    return Result({"expired": sum(expired.values()), "kinds": expired})
+
+
 # --- health -------------------------------------------------------------------------------------
 
 
@@ -222,6 +234,7 @@ ROUTES: Mapping[str, Mapping[str, Handler]] = {
     },
     "/recall": {"POST": with_key(recall)},
     "/links": {"GET": with_key(get_links), "PUT": with_key(put_link)},
+    "/maintenance/expire": {"POST": with_key(expire)},
     "/health": {"GET": health},
 }
 """Path and method → handler. Ids travel in the query or the body, since they may hold slashes."""

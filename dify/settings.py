@@ -1,14 +1,25 @@
 """The credentials form, and the same fields of the endpoint, as the engine's settings."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dify.parameters import Parameters
 from memory import settings as engine
 from memory.errors import ParameterInvalid, SettingInvalid
+from memory.extraction.extracting import DEFAULT_MIN_CONFIDENCE
+from memory.policy import Policy
+from memory.records import Kind
 from memory.settings import ChromaSettings, OpenAICompatibleSettings
+
+if TYPE_CHECKING:
+    from memory.redaction import RedactionType
+
+LANGUAGE_MODEL_SECONDS = 120.0
+"""A language model takes longer than a database; Dify allows 250 s for a call."""
 
 
 class EmbeddingSource(StrEnum):
@@ -25,11 +36,14 @@ class Settings:
     Attributes:
         chroma: server and namespace.
         embedding: the embedding service; None for the built-in model.
-
+        language_model: the service of the language model that extracts facts; None for none.
+        policy: what is redacted, how long memories are kept, how sure a fact has to be.
     """
 
     chroma: ChromaSettings
     embedding: OpenAICompatibleSettings | None
+    language_model: OpenAICompatibleSettings | None
+    policy: Policy
 
 
 def read_settings(form: Mapping[str, Any], *, timeout_seconds: float | None = None) -> Settings:
@@ -41,7 +55,6 @@ def read_settings(form: Mapping[str, Any], *, timeout_seconds: float | None = No
 
     Raises:
         SettingInvalid, ChromaAddressInvalid: a field cannot be used.
-
     """
     try:
         return _read(Parameters(form), timeout_seconds)
@@ -63,18 +76,61 @@ def _read(fields: Parameters, timeout_seconds: float | None) -> Settings:
         namespace=fields.text("namespace", engine.DEFAULT_NAMESPACE),
         timeout_seconds=seconds,
     )
+    return Settings(chroma, _embedding(fields, seconds), _language_model(fields), _policy(fields))
+
+
+def _embedding(fields: Parameters, seconds: float) -> OpenAICompatibleSettings | None:
     source = fields.choice("embedding_source", EmbeddingSource, EmbeddingSource.BUILTIN)
     if source is not EmbeddingSource.OPENAI_COMPATIBLE:
-        return Settings(chroma, None)
-    return Settings(
-        chroma,
-        OpenAICompatibleSettings(
-            base_url=fields.text("embedding_base_url"),
-            model=_service_model(fields),
-            api_key=fields.text("embedding_api_key"),
-            timeout_seconds=seconds,
-        ),
+        return None
+    return OpenAICompatibleSettings(
+        base_url=fields.text("embedding_base_url"),
+        model=_service_model(fields),
+        api_key=fields.text("embedding_api_key"),
+        timeout_seconds=seconds,
     )
+
+
+def _language_model(fields: Parameters) -> OpenAICompatibleSettings | None:
+    if not fields.text("llm_base_url"):
+        return None
+    return OpenAICompatibleSettings(
+        base_url=fields.text("llm_base_url"),
+        model=fields.text("llm_model"),
+        api_key=fields.text("llm_api_key"),
+        timeout_seconds=LANGUAGE_MODEL_SECONDS,
+        purpose="llm",
+    )
+
+
+def _policy(fields: Parameters) -> Policy:
+    return Policy(
+        redact=_redaction_types(fields),
+        retention_days={
+            kind: fields.number(f"retention_days_{kind}", 0.0, low=0.0, high=36_500.0)
+            for kind in Kind
+            if fields.raw(f"retention_days_{kind}") is not None
+        },
+        min_confidence=fields.number("min_confidence", DEFAULT_MIN_CONFIDENCE, low=0.0, high=1.0),
+    )
+
+
+def _redaction_types(fields: Parameters) -> frozenset[RedactionType] | None:
+    """The setting `redact`: names with commas between; "default" for the usual ones, "none" for none."""
+    words = [word.casefold() for word in fields.texts("redact")]
+    if words in ([], ["default"]):
+        return None
+    from memory.redaction import DEFAULT_TYPES, RedactionType
+
+    types: set[RedactionType] = set()
+    for word in words:
+        if word == "default":
+            types |= DEFAULT_TYPES
+        elif word in set(RedactionType):
+            types.add(RedactionType(word))
+        elif word != "none":
+            raise ParameterInvalid(name="redact", expected="default, none, or " + ", ".join(RedactionType))
+    return frozenset(types)
 
 
 def _service_model(fields: Parameters) -> str:
@@ -83,13 +139,12 @@ def _service_model(fields: Parameters) -> str:
     return fields.text("embedding_model_name") or fields.text("embedding_model")
 
 
-def selected_model(form: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The workspace's model that the endpoint's own selector holds; None for nothing.
+def selected_model(form: Mapping[str, Any], name: str) -> dict[str, Any] | None:
+    """The workspace's model that one of the endpoint's own selectors holds; None for nothing.
 
-    The form of the endpoint has a selector under the name that is a text field in the credentials.
+    The form of the endpoint has a selector under a name that is a text field in the credentials.
     """
-    value = form.get("embedding_model")
-    return Parameters(form).model("embedding_model") if isinstance(value, dict) else None
+    return Parameters(form).model(name) if isinstance(form.get(name), dict) else None
 
 
 def _as_setting(error: ParameterInvalid) -> SettingInvalid:

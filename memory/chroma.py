@@ -76,7 +76,6 @@ class Chroma:
     Args:
         settings: address, token, tenant, database.
         deadline: when the whole call this object serves has to be over.
-
     """
 
     def __init__(self, settings: ChromaSettings, deadline: Deadline) -> None:
@@ -110,7 +109,6 @@ class Chroma:
             limit: rows at the most; None for all.
             offset: rows to skip.
             with_vectors: whether to fetch the vectors too (many times the bytes).
-
         """
         include = ["documents", "metadatas", *(["embeddings"] if with_vectors else [])]
         rows: list[Row] = []
@@ -133,7 +131,6 @@ class Chroma:
 
         Returns:
             Row id → cosine distance, 0 for the same direction to 2 for the opposite; nearest first.
-
         """
         found = self._read(
             collection,
@@ -163,7 +160,6 @@ class Chroma:
 
         Returns:
             What the collection was really created with, by whomever.
-
         """
         return dict(self._handle(collection, create=metadata).metadata or {})
 
@@ -210,7 +206,6 @@ class Chroma:
         Raises:
             ChromaUnreachable, ChromaTimeout, ChromaNotFound, ChromaTooOld, ChromaRefused,
             ChromaTenantMissing, ChromaDatabaseMissing.
-
         """
         version = str(self._call(lambda connection: connection.version()))
         self.check_database()
@@ -221,7 +216,6 @@ class Chroma:
 
         Raises:
             ChromaTenantMissing, ChromaDatabaseMissing.
-
         """
         tenant, database = self._settings.tenant, self._settings.database
         self._call(lambda connection: connection.api.get_tenant(name=tenant))
@@ -454,7 +448,6 @@ def translate(error: Exception) -> MemoryFault:
 
     Raises:
         _CollectionGone: a collection that existed is no more there.
-
     """
     import httpx
 

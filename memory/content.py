@@ -37,18 +37,29 @@ class Statement:
         role: whose words it is.
         kind: what sort of memory it becomes.
         index: its position in the content, from 0.
-
+        subject, attribute: the slot of a fact of the customer's; attribute "" for none.
+        occurred_at: when it was so, seconds since 1970; None for now.
+        is_still_so: False where a slot's value is said to hold no longer, and no other is named.
     """
 
     text: str
     role: Role
     kind: Kind
     index: int
+    subject: str = ""
+    attribute: str = ""
+    occurred_at: float | None = None
+    is_still_so: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """One item that is not stored, and why: `empty`, or `role_not_kept` for system and tool messages."""
+    """One item that is not stored, and why.
+
+    The reason is `empty`; `role_not_kept` for system and tool messages; or for an extracted fact one of
+    `malformed`, `unknown_message`, `unknown_slot`, `about_somebody_else`, `low_confidence`,
+    `not_the_customers_words`, `no_longer_true` and `too_many`.
+    """
 
     index: int
     reason: str
@@ -71,7 +82,6 @@ def read_content(content: object, *, kind: Kind | None) -> tuple[list[Statement]
     Raises:
         ContentInvalid: content of another shape.
         ContentTooLarge: over a million characters or a thousand messages.
-
     """
     messages = _messages(content)
     if messages is None:
@@ -149,7 +159,6 @@ def read_metadata(value: object) -> Metadata:
 
     Raises:
         MetadataInvalid: anything else, a key that names an identity, or too much of it.
-
     """
     if value in (None, "", {}):
         return {}

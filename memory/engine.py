@@ -1,7 +1,9 @@
 """The engine: remember, recall, forget, link. Each verb resolves who is meant first, then does one thing."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
 
 from memory.chroma import Chroma
 from memory.clock import Clock, Deadline, system_clock
@@ -13,8 +15,10 @@ from memory.errors import (
     EmbedderDimensionMismatch,
     EmbedderMismatch,
     ForgetUnverified,
+    LanguageModelMissing,
     MemoryIdsRequired,
 )
+from memory.extraction.model import LanguageModel
 from memory.forgetting import (
     Forgotten,
     Phase,
@@ -25,31 +29,45 @@ from memory.forgetting import (
     erase_links,
     select,
 )
-from memory.identity import Caller, Identity, Linked, Resolved, scope_of_customer
-from memory.importing import Importer, TicketResult
+from memory.identity import Caller, Identity, Linked, Resolved, scope_of_customer, scope_of_owner
+from memory.import_learning import TicketLearner
+from memory.importing import Handling, Imported, Importer
+from memory.learning import Learned, Said, learn
 from memory.ledger import Entry, Ledger
 from memory.links import Link, LinkStore
 from memory.listing import Page, page_of
 from memory.namespace import About, Namespace
 from memory.pacing import background, in_foreground
-from memory.recalling import Hit, Question, Recalled, recall
-from memory.records import Memory
-from memory.remembering import Remembered, Writing, remember
+from memory.policy import Policy, Redactor
+from memory.recalling import Hit, Question, Recalled, recall, standing_of
+from memory.records import Memory, Metadata
+from memory.remembering import Remembered, Writing, remember, sweep
+from memory.scope import Scope
 from memory.settings import ChromaSettings
-from memory.slots import heads
+from memory.slots import heads, without_stale
 from memory.store import MemoryStore
 from tickets.model import Ticket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What a call to remember says beside its statements; see `memory.remembering.Writing`."""
+    """What a call to remember says beside its statements.
 
-    subject: str = ""
+    Attributes:
+        attribute: the slot of the customer's own facts; "" for none.
+        occurred_at: when they were so, seconds since 1970; None for now.
+        expires_in_seconds: from now; None for what the policy says.
+        metadata: the user's own.
+        extracts: whether a language model picks the facts worth keeping, instead of keeping all as it is.
+        zone: the customer's time zone, for words such as "yesterday".
+    """
+
     attribute: str = ""
     occurred_at: float | None = None
     expires_in_seconds: float | None = None
-    metadata: dict[str, str | int | float | bool] | None = None
+    metadata: Metadata | None = None
+    extracts: bool = False
+    zone: tzinfo = UTC
 
 
 class Engine:
@@ -58,18 +76,27 @@ class Engine:
     Args:
         settings: the Chroma server and the namespace.
         embedders: which embedding models this call can use.
+        language_model: extracts facts; None where no call asks for that.
+        policy: what is redacted, kept for how long, and sure enough.
         clock: gives the time; for tests.
-
     """
 
     def __init__(
-        self, settings: ChromaSettings, embedders: EmbedderChoice, *, clock: Clock = system_clock
+        self,
+        settings: ChromaSettings,
+        embedders: EmbedderChoice,
+        *,
+        language_model: LanguageModel | None = None,
+        policy: Policy | None = None,
+        clock: Clock = system_clock,
     ) -> None:
         deadline = Deadline.after(settings.timeout_seconds)
         self._namespace = Namespace(Chroma(settings, deadline), settings)
         self._links = LinkStore(self._namespace)
         self._ledger = Ledger(self._namespace)
         self._embedders = embedders
+        self._language_model = language_model
+        self._policy = policy or Policy()
         self._clock = clock
 
     # --- the four verbs --------------------------------------------------------------------------
@@ -83,7 +110,7 @@ class Engine:
         *,
         skipped: Sequence[Skipped] = (),
     ) -> Remembered:
-        """Store statements about the caller's customer.
+        """Store statements about the caller's customer, secrets replaced by marks before anything else.
 
         A conversation that is linked to nobody yet is linked to the customer given with it. The same
         statement twice is one memory; in a slot the newest value is current.
@@ -95,18 +122,37 @@ class Engine:
             skipped: what was left out before, to be told in the answer.
 
         Raises:
-            ConversationMismatch, SetupError, ServiceError, TextRefused.
-
+            LanguageModelMissing: facts are to be extracted, and there is no language model.
+            ConversationMismatch, SetupError, ServiceError, TextRefused: nothing is stored halfway.
         """
         now = self._clock()
+        redactor = Redactor(self._policy)
+        statements = [replace(s, text=redactor.text(s.text)) for s in statements]
         embedder, about = self._embedder_to_write()
         store = MemoryStore(self._namespace, about)
         identity = Identity(self._links, store)
+        tokens = 0
+        if note.extracts:
+            resolved = identity.resolve(caller)
+            learned = self._learn(store, resolved.scope, statements, note, redactor, now=now)
+            statements, tokens = list(learned.statements), learned.tokens
+            skipped = [*skipped, *learned.skipped]
+        else:
+            statements = [
+                replace(s, attribute=note.attribute, occurred_at=note.occurred_at) for s in statements
+            ]
         resolved = identity.resolve_to_write(caller, now=now)
-        writing = _writing(resolved, note, now=now)
+        writing = self._writing(resolved, note, redactor, now=now)
         outcomes = remember(store, embedder, writing, statements, now=now) if statements else []
         resolved = identity.follow(resolved) if statements else resolved
-        return Remembered(tuple(outcomes), tuple(skipped), resolved.scope.customer_id, resolved.is_linked)
+        return Remembered(
+            tuple(outcomes),
+            tuple(skipped),
+            resolved.scope.customer_id,
+            resolved.is_linked,
+            redactor.counts,
+            tokens,
+        )
 
     @in_foreground
     def recall(self, caller: Caller, question: Question) -> Recalled:
@@ -116,9 +162,9 @@ class Engine:
 
         Raises:
             ConversationMismatch, SetupError, ServiceError, TextRefused.
-
         """
         now = self._clock()
+        question = replace(question, query=Redactor(self._policy).text(question.query))
         about = self._namespace.about()
         resolved = self._identity(about).resolve(caller)
         hits: list[Hit] = []
@@ -138,7 +184,6 @@ class Engine:
         Raises:
             MemoryIdsRequired: a deletion by query; a preview's ids are needed.
             ParameterMissing, ConversationMismatch, ForgetUnverified, SetupError, ServiceError.
-
         """
         if request.needs_ids:
             raise MemoryIdsRequired
@@ -176,33 +221,59 @@ class Engine:
 
     # --- tickets ---------------------------------------------------------------------------------
 
-    def import_tickets(self, tickets: Sequence[Ticket], *, is_dry: bool = False) -> list[TicketResult]:
+    def import_tickets(
+        self,
+        tickets: Sequence[Ticket],
+        *,
+        extracts: bool = False,
+        zone: tzinfo = UTC,
+        is_dry: bool = False,
+    ) -> Imported:
         """Import a batch of past tickets; see `memory.importing`.
 
         The time limit starts anew with each batch.
 
         Args:
             tickets: any tickets, none twice.
+            extracts: whether a language model picks facts, instead of keeping every message.
+            zone: time zone of the customers, for words such as "yesterday".
             is_dry: whether to say what would happen and write nothing.
 
         Returns:
-            One result a ticket, in order.
+            One result a ticket, in order, and what was redacted and spent.
 
         Raises:
+            LanguageModelMissing: facts are to be extracted, and there is no language model.
             SetupError, ServiceError: the same batch again completes it.
         """
         self._namespace.chroma.renew()
         with background():
             embedder, about = self._embedder_to_write(may_start=not is_dry)
+            store = MemoryStore(self._namespace, about)
+            redactor = Redactor(self._policy)
+            learner = self._learner(store, redactor, zone) if extracts else None
             importer = Importer(
-                MemoryStore(self._namespace, about),
+                store,
                 self._links,
                 self._ledger,
                 embedder,
                 scope_of_customer,
-                is_dry=is_dry,
+                Handling(redactor, self._policy, learner, is_dry),
             )
-            return importer.run(tickets, now=self._clock())
+            results = importer.run(tickets, now=self._clock())
+        return Imported(tuple(results), redactor.counts, learner.tokens if learner else 0)
+
+    def _learner(self, store: MemoryStore, redactor: Redactor, zone: tzinfo) -> TicketLearner:
+        if self._language_model is None:
+            raise LanguageModelMissing
+        return TicketLearner(
+            self._language_model,
+            store,
+            redactor,
+            min_confidence=self._policy.min_confidence,
+            zone=zone,
+            renew=self._namespace.chroma.renew,
+        )
 
     def imported(self, source: str, ticket_id: str) -> Entry | None:
         """What was imported from a ticket, when, and as which memories; None for nothing."""
@@ -230,6 +301,27 @@ class Engine:
             raise ForgetUnverified(remaining=len(remaining))
         self._ledger.erase([entry.key])
         return entry
+
+    # --- upkeep ----------------------------------------------------------------------------------
+
+    def expire(self) -> dict[str, int]:
+        """Delete for good what has expired, in the whole namespace.
+
+        Returns:
+            Memories deleted, by kind.
+        """
+        about = self._namespace.about()
+        if about is None:
+            return {}
+        now = self._clock()
+        store = MemoryStore(self._namespace, about)
+        gone: Counter[str] = Counter()
+        for shard in range(about.shards):
+            self._namespace.chroma.renew()
+            for customer_id, conversation_id in store.owners_of_expired(shard, now=now):
+                scope = scope_of_owner(customer_id, conversation_id)
+                gone.update(str(m.kind) for m in sweep(store, scope, now=now) if m.part == 0)
+        return dict(gone)
 
     # --- looking around --------------------------------------------------------------------------
 
@@ -271,6 +363,44 @@ class Engine:
             "tickets": self._namespace.chroma.count(self._namespace.ledger),
         }
 
+    # --- remembering -----------------------------------------------------------------------------
+
+    def _learn(
+        self,
+        store: MemoryStore,
+        scope: Scope,
+        statements: Sequence[Statement],
+        note: Note,
+        redactor: Redactor,
+        *,
+        now: float,
+    ) -> Learned:
+        """The facts a language model finds in what was said."""
+        if self._language_model is None:
+            raise LanguageModelMissing
+        learned = learn(
+            self._language_model,
+            Said(statements, [note.occurred_at] * len(statements), note.zone),
+            standing_of(without_stale(store.live(scope))),
+            redactor,
+            min_confidence=self._policy.min_confidence,
+            now=now,
+        )
+        # A language model may take longer than a database is allowed to.
+        self._namespace.chroma.renew()
+        return learned
+
+    def _writing(self, resolved: Resolved, note: Note, redactor: Redactor, *, now: float) -> Writing:
+        lasts = note.expires_in_seconds
+        return Writing(
+            scope=resolved.scope,
+            conversation_id=resolved.conversation_id,
+            case_id=resolved.case_id,
+            expires_at=None if lasts is None else now + lasts,
+            metadata=redactor.metadata(dict(note.metadata or {})),
+            policy=self._policy,
+        )
+
     # --- which embedder --------------------------------------------------------------------------
 
     def _embedder_to_write(self, *, may_start: bool = True) -> tuple[Embedder, About]:
@@ -301,7 +431,8 @@ class Engine:
     ) -> tuple[list[Memory], tuple[str, ...]]:
         """What a request means, one row a statement; a query is looked up here, the rest by ids."""
         if request.reach is Reach.MATCHING and request.query.strip() and not request.memory_ids:
-            question = Question(query=request.query, limit=100, include_superseded=True)
+            query = Redactor(self._policy).text(request.query)
+            question = Question(query=query, limit=100, include_superseded=True)
             hits, _ = recall(store, self._embedder(about), resolved.scope, question, now=now)
             return [h.memory for h in hits if request.admits(h.memory)], ()
         rows, missing = select(store, resolved, request)
@@ -334,19 +465,3 @@ class _Checked:
                 stored_dimension=self._about.dimension,
             )
         return vector
-
-
-def _writing(resolved: Resolved, note: Note, *, now: float) -> Writing:
-    expires_at = None
-    if note.expires_in_seconds is not None:
-        expires_at = now + note.expires_in_seconds
-    writing = Writing(
-        scope=resolved.scope,
-        conversation_id=resolved.conversation_id,
-        case_id=resolved.case_id,
-        subject=note.subject,
-        attribute=note.attribute,
-        occurred_at=note.occurred_at,
-        expires_at=expires_at,
-    )
-    return replace(writing, metadata=dict(note.metadata or {}))

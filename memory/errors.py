@@ -13,13 +13,17 @@
     │   ├── ChromaRefused              ├── ChromaTenantMissing
     │   ├── ChromaDatabaseMissing      ├── ChromaQuotaExceeded
     │   ├── EmbedderMismatch           ├── EmbedderDimensionMismatch
-    │   ├── EmbedderUnavailable        └── EmbedderRefused
+    │   ├── EmbedderUnavailable        ├── EmbedderRefused
+    │   ├── LanguageModelMissing       └── LanguageModelRefused
     └── ServiceError        nobody: wait and try again
         ├── ChromaUnreachable          ├── ChromaTimeout
         ├── ChromaBusy                 ├── ChromaFailed
         ├── EmbedderUnreachable        ├── EmbedderTimeout
         ├── EmbedderRateLimited        ├── EmbedderFailed
-        ├── ForgetUnverified           └── InternalError
+        ├── LanguageModelUnreachable   ├── LanguageModelTimeout
+        ├── LanguageModelRateLimited   ├── LanguageModelFailed
+        ├── ExtractionFailed           ├── ForgetUnverified
+        └── InternalError
 
 A message never holds what a customer wrote, a secret, or another library's exception text; the only
 values filled in are names of settings and models and numbers. None of these is a ValueError: the plugin
@@ -34,7 +38,6 @@ class MemoryFault(Exception):
 
     Args:
         details: values for the placeholders of the class's `template`; names and numbers only.
-
     """
 
     code: ClassVar[str]
@@ -243,6 +246,20 @@ class EmbedderRefused(SetupError):
     template = "The embedding service refused the key or does not have the model {model}."
 
 
+class LanguageModelMissing(SetupError):
+    """Facts are to be extracted, and no language model is chosen."""
+
+    code = "language_model_missing"
+    template = "Extracting facts needs a language model. Choose one on the node or in the settings."
+
+
+class LanguageModelRefused(SetupError):
+    """The language model's service refused the key or does not know the model."""
+
+    code = "language_model_refused"
+    template = "The service refused the key or does not have the language model {model}."
+
+
 # --- nobody: wait and try again -----------------------------------------------------------------
 
 
@@ -300,6 +317,41 @@ class EmbedderFailed(ServiceError):
 
     code = "embedder_failed"
     template = "The embedding model {model} failed to answer."
+
+
+class LanguageModelUnreachable(ServiceError):
+    """No connection to the language model's service."""
+
+    code = "language_model_unreachable"
+    template = "The service of the language model {model} cannot be reached."
+
+
+class LanguageModelTimeout(ServiceError):
+    """The language model did not answer in time."""
+
+    code = "language_model_timeout"
+    template = "The language model {model} did not answer in time."
+
+
+class LanguageModelRateLimited(ServiceError):
+    """The language model's service asks for fewer calls."""
+
+    code = "language_model_rate_limited"
+    template = "The service of the language model {model} asks to slow down."
+
+
+class LanguageModelFailed(ServiceError):
+    """The language model failed, answered nothing, or its answer was held back by a filter."""
+
+    code = "language_model_failed"
+    template = "The language model {model} failed to answer. Nothing was stored."
+
+
+class ExtractionFailed(ServiceError):
+    """The language model's answer could not be read, twice."""
+
+    code = "extraction_failed"
+    template = "The language model's answer could not be read, so nothing was stored."
 
 
 class ForgetUnverified(ServiceError):

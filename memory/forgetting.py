@@ -47,7 +47,6 @@ class Request:
         memory_ids: the ids a preview returned.
         before: only what was so before this moment, seconds since 1970; None for no bound.
         kinds: only these; empty for all.
-
     """
 
     reach: Reach = Reach.MATCHING
@@ -87,7 +86,6 @@ class Forgotten:
         not_found: ids that were given and are no memories of this customer.
         links_removed: conversations that are linked to nobody now.
         requested_at, completed_at: seconds since 1970; completed_at is None for a preview.
-
     """
 
     request: Request
@@ -107,7 +105,6 @@ def select(store: MemoryStore, resolved: Resolved, request: Request) -> tuple[li
     Raises:
         MemoryIdsRequired: nothing says which memories are meant.
         ParameterMissing: the conversation or case to forget is not named.
-
     """
     scope = resolved.scope
     if request.reach is Reach.MATCHING:
@@ -143,7 +140,6 @@ def erase(store: MemoryStore, resolved: Resolved, request: Request, *, now: floa
 
     Raises:
         ForgetUnverified: some could still be read afterwards.
-
     """
     gone: set[str] = set()
     for _ in range(ROUNDS):

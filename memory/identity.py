@@ -26,7 +26,6 @@ class Caller:
         Raises:
             IdInvalid: one of them cannot be an id.
             CustomerMissing: there is neither a customer nor a conversation.
-
         """
         caller = cls(
             checked_id("customer_id", customer_id),
@@ -47,7 +46,6 @@ class Resolved:
         conversation_id: the conversation of the call; "" for none.
         case_id: the case given, else the conversation's; "" for none.
         link: the conversation's link, if it has one.
-
     """
 
     scope: Scope
@@ -80,13 +78,17 @@ def scope_of_customer(customer_id: object) -> Scope:
     return customer_scope(Caller.checked(customer_id).customer_id)
 
 
+def scope_of_owner(customer_id: str, conversation_id: str) -> Scope:
+    """The scope a stored row says it belongs to, for upkeep of the whole namespace."""
+    return customer_scope(customer_id) if customer_id else conversation_scope(conversation_id)
+
+
 class Identity:
     """Resolves and links the conversations of one namespace.
 
     Args:
         links: the namespace's links.
         store: the namespace's memories, moved when a link says so; None where nothing was ever stored.
-
     """
 
     def __init__(self, links: LinkStore, store: MemoryStore | None) -> None:
@@ -98,7 +100,6 @@ class Identity:
 
         Raises:
             ConversationMismatch: the conversation is linked to a customer other than the one given.
-
         """
         link = self._links.find(caller.conversation_id) if caller.conversation_id else None
         if link is not None:
@@ -141,7 +142,6 @@ class Identity:
         Raises:
             ParameterMissing: no conversation, or no customer for one that has none yet.
             ConversationMismatch: it is another customer's, and `relink` is not set.
-
         """
         if not caller.conversation_id:
             raise ParameterMissing(name="conversation_id")
@@ -179,7 +179,6 @@ class Identity:
 
         Returns:
             The scope the conversation has now.
-
         """
         if not resolved.scope.is_provisional:
             return resolved

@@ -5,16 +5,19 @@ from now on, then the memories, then what is no more, then the ledger as it is i
 done again, it ends in the same state.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from memory.content import Statement
 from memory.embedding import Embedder
 from memory.errors import IdInvalid
-from memory.ledger import Entry, Ledger, TicketKey
+from memory.import_learning import Lesson, TicketLearner
+from memory.ledger import Entry, Ledger, Mode, TicketKey
 from memory.links import Link, LinkStore
+from memory.policy import Policy, Redactor
 from memory.records import Kind, Memory, Role, in_scope
-from memory.remembering import parts_of
+from memory.remembering import Action, Writing, parts_of, record_of, remember
 from memory.scope import Scope, checked_id
 from memory.store import MemoryStore
 from memory.text import clean, digest, one_line, split
@@ -46,7 +49,8 @@ class TicketResult:
         source, ticket_id: which one.
         status: see there.
         stored, removed: memories written, and memories that are no more.
-        code: for a failed one, why.
+        code: for a failed one, why; for one whose facts could not be extracted, why its messages were kept.
+        rejected: extracted facts that were left out.
     """
 
     source: str
@@ -55,6 +59,33 @@ class TicketResult:
     stored: int = 0
     removed: int = 0
     code: str = ""
+    rejected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """What an import does with the words.
+
+    Attributes:
+        redactor: replaces secrets by marks before anything else sees a text.
+        policy: how long memories are kept.
+        learner: extracts facts instead of keeping the messages; None keeps them as they are.
+        is_dry: whether to say what would happen and write nothing.
+    """
+
+    redactor: Redactor
+    policy: Policy
+    learner: TicketLearner | None = None
+    is_dry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What became of a batch: one result a ticket, secrets replaced by type, tokens a language model took."""
+
+    results: tuple[TicketResult, ...]
+    redacted: Mapping[str, int]
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +97,14 @@ class _Plan:
     entry: Entry | None
     memories: tuple[Memory, ...]
     kept_rows: tuple[str, ...]
+    lesson: Lesson | None = None
+
+    @property
+    def mode(self) -> Mode:
+        """What is made of the messages."""
+        if self.lesson is None:
+            return Mode.AS_IS
+        return Mode.EXTRACT_FAILED if self.lesson.statements is None else Mode.EXTRACT
 
     @property
     def rows(self) -> list[str]:
@@ -87,7 +126,7 @@ class Importer:
         store, links, ledger: of the namespace.
         embedder: makes the vectors.
         scope_of: gives a customer's scope; from identity resolution.
-        is_dry: whether to say what would happen and write nothing.
+        handling: what is done with the words.
     """
 
     def __init__(
@@ -97,11 +136,12 @@ class Importer:
         ledger: Ledger,
         embedder: Embedder,
         scope_of: Callable[[str], Scope],
-        *,
-        is_dry: bool = False,
+        handling: Handling,
     ) -> None:
         self._store, self._links, self._ledger = store, links, ledger
-        self._embedder, self._scope_of, self._is_dry = embedder, scope_of, is_dry
+        self._embedder, self._scope_of = embedder, scope_of
+        self._redactor, self._policy = handling.redactor, handling.policy
+        self._learner, self._is_dry = handling.learner, handling.is_dry
 
     def run(self, tickets: Sequence[Ticket], *, now: float) -> list[TicketResult]:
         """Import a batch.
@@ -128,14 +168,16 @@ class Importer:
                 plans.append(self._plan(ticket, settled, entry, now=now))
         plans = self._link(plans, results, now=now)
         if plans and not self._is_dry:
-            self._write(plans, now=now)
+            plans = self._write(self._learned(plans, now=now), now=now)
         for plan in plans:
             results[plan.ticket.source, plan.ticket.ticket_id] = TicketResult(
                 plan.ticket.source,
                 plan.ticket.ticket_id,
                 Status.REPLACED if plan.entry else Status.IMPORTED,
-                len(plan.memories),
+                sum(1 for row in plan.rows if "." not in row and row not in plan.kept_rows),
                 sum(1 for row in plan.stale if "." not in row),
+                plan.lesson.code if plan.lesson else "",
+                plan.lesson.rejected if plan.lesson else 0,
             )
         return [results[t.source, t.ticket_id] for t in tickets]
 
@@ -153,7 +195,9 @@ class Importer:
             return _result(ticket, Status.FAILED, "customer_missing")
         if entry is None or not entry.is_complete:
             return self._scope_of(customer_id)
-        if entry.content_hash == content_hash(ticket) and not ticket.is_partial:
+        wanted = Mode.AS_IS if self._learner is None else Mode.EXTRACT
+        is_same = entry.content_hash == content_hash(ticket) and entry.mode is wanted
+        if is_same and not ticket.is_partial:
             return _result(ticket, Status.UNCHANGED)
         updated_at = _updated_at(ticket)
         if updated_at is not None and entry.updated_at is not None and updated_at < entry.updated_at:
@@ -161,12 +205,49 @@ class Importer:
         return self._scope_of(customer_id)
 
     def _plan(self, ticket: Ticket, scope: Scope, entry: Entry | None, *, now: float) -> _Plan:
-        memories = tuple(_memories(ticket, scope, now=now))
+        memories = tuple(self._memories(ticket, scope, now=now))
         kept: tuple[str, ...] = ()
         if ticket.is_partial and entry is not None and entry.customer_id == scope.customer_id:
             told = {_memory_id(ticket, m, scope) for m in ticket.messages}
             kept = tuple(r for r in entry.row_ids if r.partition(".")[0] not in told)
         return _Plan(ticket, scope, entry, memories, kept)
+
+    def _memories(self, ticket: Ticket, scope: Scope, *, now: float) -> list[Memory]:
+        """One event a message of the customer's own, with what the ticket is about and what was answered."""
+        memories = []
+        for index, message in enumerate(ticket.messages):
+            text = self._redactor.text(clean(message.text))
+            is_customer = message.role == "customer"
+            # A private note is here only if the import asked for it.
+            is_wanted = is_customer or not message.is_public
+            if not is_wanted or message.is_redacted or not text:
+                continue
+            occurred_at = message.created_at.timestamp()
+            memories.append(
+                in_scope(
+                    Memory(
+                        memory_id="",
+                        text=text,
+                        kind=Kind.EPISODIC,
+                        role=Role.CUSTOMER if is_customer else Role.AGENT,
+                        conversation_id=ticket.conversation_id,
+                        case_id=ticket.case_id or "",
+                        occurred_at=occurred_at,
+                        expires_at=self._policy.expires_at(Kind.EPISODIC, occurred_at, None),
+                        recorded_at=now + index * _STEP,
+                        basis=_basis(ticket, message),
+                        topic=self._redactor.text(one_line(clean(ticket.subject or "")))[:MAX_TOPIC_LENGTH],
+                        reply=self._redactor.text(_reply_to(ticket, index)),
+                        source=ticket.source,
+                        ticket_id=ticket.ticket_id,
+                        message_id=message.message_id,
+                        digest=digest(text),
+                        parts=max(1, len(split(text))),
+                    ),
+                    scope,
+                )
+            )
+        return memories
 
     def _link(
         self, plans: Sequence[_Plan], results: dict[TicketKey, TicketResult], *, now: float
@@ -219,53 +300,66 @@ class Importer:
 
     # --- doing it --------------------------------------------------------------------------------
 
-    def _write(self, plans: Sequence[_Plan], *, now: float) -> None:
+    def _learned(self, plans: Sequence[_Plan], *, now: float) -> list[_Plan]:
+        """The plans with what a language model learned of each ticket; where it failed, messages are kept."""
+        if self._learner is None:
+            return list(plans)
+        lessons = self._learner.learn([(plan.scope, plan.ticket) for plan in plans], now=now)
+        learned = []
+        for plan, lesson in zip(plans, lessons, strict=True):
+            if lesson.statements is None:
+                learned.append(replace(plan, lesson=lesson))
+                continue
+            expected = [m for s in lesson.statements for m in [self._fact(plan, s, now=now)] if m]
+            learned.append(replace(plan, lesson=lesson, memories=tuple(expected)))
+        return learned
+
+    def _fact(self, plan: _Plan, statement: Statement, *, now: float) -> Memory | None:
+        """The record a fact is going to be, before it is known which others there are."""
+        return record_of(self._writing(plan), statement, now=now) if statement.is_still_so else None
+
+    def _writing(self, plan: _Plan) -> Writing:
+        return Writing(
+            scope=plan.scope,
+            conversation_id=plan.ticket.conversation_id,
+            case_id=plan.ticket.case_id or "",
+            policy=self._policy,
+        )
+
+    def _write(self, plans: Sequence[_Plan], *, now: float) -> list[_Plan]:
+        """Write a batch; the plans as they came out, with the rows that stand for each ticket now."""
         self._ledger.put([_entry(plan, now=now, is_complete=False) for plan in plans])
+        self._write_messages([plan for plan in plans if plan.mode is not Mode.EXTRACT])
+        done = [self._write_facts(plan, now=now) for plan in plans]
+        self._erase_stale(done)
+        self._ledger.put([_entry(plan, now=now, is_complete=True) for plan in done])
+        return done
+
+    def _write_messages(self, plans: Sequence[_Plan]) -> None:
         rows = [(plan.scope, part) for plan in plans for m in plan.memories for part in parts_of(m)]
         vectors = self._embedder.embed_documents([part.index_text for _, part in rows])
         self._store.write_all(
             [(scope, (part, vector)) for (scope, part), vector in zip(rows, vectors, strict=True)]
         )
-        self._store.erase_all(
-            [(plan.entry.scope, row) for plan in plans if plan.entry is not None for row in plan.stale]
-        )
-        self._ledger.put([_entry(plan, now=now, is_complete=True) for plan in plans])
 
+    def _write_facts(self, plan: _Plan, *, now: float) -> _Plan:
+        if plan.mode is not Mode.EXTRACT or plan.lesson is None:
+            return plan
+        statements = plan.lesson.statements or ()
+        outcomes = remember(self._store, self._embedder, self._writing(plan), statements, now=now)
+        kept = [o.memory for o in outcomes if o.action is not Action.ENDED]
+        return replace(plan, memories=tuple(kept))
 
-def _memories(ticket: Ticket, scope: Scope, *, now: float) -> list[Memory]:
-    """One event a message of the customer's own, with what the ticket is about and what was answered."""
-    memories = []
-    for index, message in enumerate(ticket.messages):
-        text = clean(message.text)
-        is_customer = message.role == "customer"
-        # A private note is here only if the import asked for it.
-        is_wanted = is_customer or not message.is_public
-        if not is_wanted or message.is_redacted or not text:
-            continue
-        memories.append(
-            in_scope(
-                Memory(
-                    memory_id="",
-                    text=text,
-                    kind=Kind.EPISODIC,
-                    role=Role.CUSTOMER if is_customer else Role.AGENT,
-                    conversation_id=ticket.conversation_id,
-                    case_id=ticket.case_id or "",
-                    occurred_at=message.created_at.timestamp(),
-                    recorded_at=now + index * _STEP,
-                    basis=_basis(ticket, message),
-                    topic=one_line(clean(ticket.subject or ""))[:MAX_TOPIC_LENGTH],
-                    reply=_reply_to(ticket, index),
-                    source=ticket.source,
-                    ticket_id=ticket.ticket_id,
-                    message_id=message.message_id,
-                    digest=digest(text),
-                    parts=max(1, len(split(text))),
-                ),
-                scope,
-            )
-        )
-    return memories
+    def _erase_stale(self, plans: Sequence[_Plan]) -> None:
+        """Delete what stands for nothing any more; a fact that another ticket states too stays."""
+        stale = [(p.entry.scope, row) for p in plans if p.entry is not None for row in p.stale]
+        if self._learner is not None and stale:
+            keys = {(p.ticket.source, p.ticket.ticket_id) for p in plans}
+            others = [e for s in {scope for scope, _ in stale} for e in self._ledger.of_customer(s)]
+            held = {row for e in others if e.key not in keys for row in e.row_ids}
+            held |= {row for plan in plans for row in plan.rows}
+            stale = [(scope, row) for scope, row in stale if row not in held]
+        self._store.erase_all(stale)
 
 
 def _reply_to(ticket: Ticket, index: int) -> str:
@@ -313,6 +407,7 @@ def _entry(plan: _Plan, *, now: float, is_complete: bool) -> Entry:
         updated_at=_updated_at(ticket),
         imported_at=now,
         is_complete=is_complete,
+        mode=plan.mode,
     )
 
 

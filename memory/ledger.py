@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from memory.chroma import Row
 from memory.namespace import Namespace, unsearched_vector
@@ -11,6 +12,14 @@ from memory.scope import Scope, customer_scope, hashed
 
 type TicketKey = tuple[str, str]
 """Source and ticket id."""
+
+
+class Mode(StrEnum):
+    """What an import makes of a ticket's messages."""
+
+    AS_IS = "as_is"
+    EXTRACT = "extract"
+    EXTRACT_FAILED = "extract_failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +35,8 @@ class Entry:
         updated_at: when the ticket last changed, seconds since 1970; None if its source does not say.
         imported_at: seconds since 1970.
         is_complete: whether the import got to its end; otherwise `row_ids` are those that may be there.
+        mode: whether the messages were kept as they are, or facts were extracted from them; or that the
+            latter was asked for and failed, so that the messages were kept for now.
     """
 
     source: str
@@ -38,6 +49,7 @@ class Entry:
     updated_at: float | None = None
     imported_at: float = 0.0
     is_complete: bool = True
+    mode: Mode = Mode.AS_IS
 
     @property
     def key(self) -> TicketKey:
@@ -102,6 +114,7 @@ def _to_row(entry: Entry) -> Row:
         "updated_at": None if entry.updated_at is None else float(entry.updated_at),
         "imported_at": float(entry.imported_at),
         "is_complete": entry.is_complete,
+        "mode": str(entry.mode),
     }
     return Row(row_id, json.dumps(entry.row_ids), columns, unsearched_vector(row_id))
 
@@ -120,4 +133,5 @@ def _from_row(row: Row) -> Entry:
         updated_at=None if updated_at is None else float(updated_at),
         imported_at=float(columns.get("imported_at", 0.0)),
         is_complete=bool(columns.get("is_complete", False)),
+        mode=Mode(str(columns.get("mode", Mode.AS_IS))),
     )

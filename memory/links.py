@@ -21,7 +21,6 @@ class Link:
             the link and cleared when they have arrived, so that a move cut short is finished by the next
             call that meets the link.
         moves_from: the customer they come from; "" for the conversation's own provisional memory.
-
     """
 
     conversation_id: str
@@ -49,7 +48,6 @@ class LinkStore:
 
     Args:
         namespace: where they lie.
-
     """
 
     def __init__(self, namespace: Namespace) -> None:
@@ -78,7 +76,6 @@ class LinkStore:
 
         Returns:
             The link that is there now, which may be another caller's.
-
         """
         return self.claim_all([link]).get(link.conversation_id, link)
 

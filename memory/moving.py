@@ -24,7 +24,6 @@ def move(store: MemoryStore, old: Scope, new: Scope, *, conversation_id: str, ca
 
     Returns:
         How many statements arrived that the new scope did not hold.
-
     """
     rows = [m for m in store.everything(old) if old.is_provisional or m.conversation_id == conversation_id]
     values = [m for m in rows if not m.ends_slot]

@@ -26,7 +26,6 @@ class About:
         embedder: the model all its vectors come from.
         dimension: length of a vector.
         shards: collections its customers are spread over.
-
     """
 
     embedder: EmbedderIdentity
@@ -40,7 +39,6 @@ class Namespace:
     Args:
         chroma: the database it lies in.
         settings: its name, and the number of shards it gets if it has to be started.
-
     """
 
     def __init__(self, chroma: Chroma, settings: ChromaSettings) -> None:
@@ -58,7 +56,6 @@ class Namespace:
 
         Raises:
             ChromaTenantMissing, ChromaDatabaseMissing: there is no such place to look in.
-
         """
         key = (*_place(self._settings), self.name)
         known = _known.get(key)
@@ -75,7 +72,6 @@ class Namespace:
 
         Returns:
             What it remembers now, which may name another model than the one given.
-
         """
         stored = self.chroma.create(
             self._collection("about"),

@@ -45,7 +45,6 @@ def score(query: str, texts: Sequence[str], similarity: Sequence[float]) -> list
 
     Returns:
         One score a text, in the same order.
-
     """
     return [
         Score(min(1.0, max(0.0, dense)), lexical)

@@ -38,7 +38,6 @@ class Question:
         since, until: bounds of when it was so, seconds since 1970, both inclusive; None for open.
         case_id: only what belongs to this case; "" for all.
         include_superseded: whether history is wanted too.
-
     """
 
     query: str = ""
@@ -100,7 +99,6 @@ def recall(
     Returns:
         The hits best first, of a long statement its best part; without a query the most recent first. And
         the standing memories: rules and current values of slots.
-
     """
     if not question.query.strip():
         rows = _admitted(_all_rows(store, scope, question), question, now=now)

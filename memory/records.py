@@ -58,7 +58,6 @@ class Memory:
         parts: how many store rows hold the text; 1 unless it is long.
         part: which of them this row is, from 0.
         ends_slot: whether this is a content-free mark: whatever the slot held up to occurred_at is over.
-
     """
 
     memory_id: str
@@ -153,7 +152,6 @@ def derive_id(scope: Scope, *, kind: Kind, slot: str, text_digest: str, basis: s
 
     Returns:
         32 hexadecimal digits.
-
     """
     return hashed("memory", scope.key, kind, slot, text_digest, basis)
 
@@ -180,6 +178,8 @@ def to_columns(memory: Memory, scope: Scope) -> Columns:
         "recorded_at": float(memory.recorded_at),
         "confirmed_at": _float(memory.confirmed_at),
         "expires_at": _float(memory.expires_at),
+        # What can expire is found by one equality, without reading the rest.
+        "expiring": None if memory.expires_at is None else scope.key,
         "basis": memory.basis or None,
         "topic": memory.topic or None,
         "reply": memory.reply or None,

@@ -1,18 +1,18 @@
 """Remembering: statements become records, duplicates are met, slots keep one current value."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from memory.content import Skipped, Statement
 from memory.embedding import Embedder
+from memory.policy import Policy
 from memory.records import Kind, Memory, Metadata, Role, in_scope, slot_key
 from memory.scope import Scope
-from memory.slots import current_of, order, settle
+from memory.slots import current_of, end_mark, order, settle
 from memory.store import MemoryStore, Stored
 from memory.text import digest, split
 
-SECONDS_A_DAY = 86_400.0
 _STEP = 1e-6
 """Seconds between the statements of one call, so that the later one is the newer."""
 
@@ -26,30 +26,28 @@ class Action(StrEnum):
     DUPLICATE = "duplicate"
     SUPERSEDED = "superseded"
     """Stored as history: a newer value of its slot is known already."""
+    ENDED = "ended"
+    """It said that a slot's value holds no longer: the slot has no current value now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writing:
-    """What a call to remember says of all its statements.
+    """What holds for all statements of one call.
 
     Attributes:
         scope: whose memory.
         conversation_id, case_id: where they were said; "" for none.
-        subject, attribute: the slot of the customer's own facts; attribute "" for none.
-        occurred_at: when they were so, seconds since 1970; None for now.
-        expires_at: seconds since 1970; None for never.
+        expires_at: seconds since 1970; None for what the policy says.
         metadata: the user's own.
-
+        policy: how long memories are kept.
     """
 
     scope: Scope
     conversation_id: str = ""
     case_id: str = ""
-    subject: str = ""
-    attribute: str = ""
-    occurred_at: float | None = None
     expires_at: float | None = None
     metadata: Metadata = field(default_factory=dict)
+    policy: Policy = field(default_factory=Policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,6 @@ class Outcome:
         action: see there.
         memory: the record as it is now; for a duplicate, the one that was there.
         supersedes: ids of the memories it made history.
-
     """
 
     action: Action
@@ -75,13 +72,16 @@ class Remembered:
     Attributes:
         outcomes: one a statement that was looked at, in order.
         skipped: what was not, and why.
-
+        redacted: how many secrets of each type were replaced by marks.
+        tokens: what a language model took; 0 without one.
     """
 
     outcomes: tuple[Outcome, ...]
     skipped: tuple[Skipped, ...]
     customer_id: str
     is_linked: bool
+    redacted: Mapping[str, int] = field(default_factory=dict)
+    tokens: int = 0
 
     def count(self, *actions: Action) -> int:
         """How many statements ended with one of these actions."""
@@ -102,7 +102,7 @@ def remember(
     *,
     now: float,
 ) -> list[Outcome]:
-    """Store statements in one scope.
+    """Store statements in one scope, and remove for good what has expired there.
 
     Args:
         store, embedder: where to, and what makes the vectors.
@@ -116,23 +116,35 @@ def remember(
     Raises:
         SetupError, ServiceError: the embedder or the store failed. What was written until then is whole,
             and the same call again completes it.
-
     """
-    slotted = [s for s in statements if _slot(writing, s)]
-    plain = [s for s in statements if not _slot(writing, s)]
-    outcomes = {
-        **_remember_plain(store, embedder, writing, plain, now=now),
-        **_remember_slotted(store, embedder, writing, slotted, now=now),
-    }
+    sweep(store, writing.scope, now=now)
+    by_slot: dict[str, list[Statement]] = {}
+    for statement in statements:
+        by_slot.setdefault(_slot(writing, statement), []).append(statement)
+    plain = by_slot.pop("", [])
+    outcomes = _remember_plain(store, embedder, writing, plain, now=now)
+    for slot, values in by_slot.items():
+        outcomes |= _remember_slotted(store, embedder, writing, slot, values, now=now)
     return [outcomes[statement.index] for statement in statements]
+
+
+def sweep(store: MemoryStore, scope: Scope, *, now: float) -> list[Memory]:
+    """Delete what has expired in a scope.
+
+    Returns:
+        The rows that are gone.
+    """
+    over = [memory for memory in store.expiring(scope) if memory.is_expired(now)]
+    store.erase(scope, over)
+    return over
 
 
 def _slot(writing: Writing, statement: Statement) -> str:
     """The slot a statement speaks of; only the customer's own facts have one."""
     is_fact = statement.kind is not Kind.EPISODIC and statement.role is Role.CUSTOMER
-    if not writing.attribute or not is_fact:
+    if not statement.attribute or not is_fact:
         return ""
-    return slot_key(writing.scope, writing.subject, writing.attribute)
+    return slot_key(writing.scope, statement.subject, statement.attribute)
 
 
 # --- statements without a slot ------------------------------------------------------------------
@@ -175,7 +187,7 @@ def _plain_basis(writing: Writing, statement: Statement) -> str:
     """Facts and rules are the same whenever they are said; what happened depends on when and where."""
     if statement.kind is not Kind.EPISODIC:
         return ""
-    when = "" if writing.occurred_at is None else f"at:{writing.occurred_at:.6f}"
+    when = "" if statement.occurred_at is None else f"at:{statement.occurred_at:.6f}"
     return f"{when}|in:{writing.conversation_id}|by:{statement.role}"
 
 
@@ -192,19 +204,24 @@ def _remember_slotted(
     store: MemoryStore,
     embedder: Embedder,
     writing: Writing,
+    slot: str,
     statements: Sequence[Statement],
     *,
     now: float,
 ) -> dict[int, Outcome]:
-    if not statements:
-        return {}
-    slot = _slot(writing, statements[0])
     before = store.slot(writing.scope, slot)
     view = list(before)
     outcomes: dict[int, Outcome] = {}
     fresh: dict[str, Memory] = {}
     confirmed: dict[str, Memory] = {}
+    marks: list[Memory] = []
     for statement in statements:
+        if not statement.is_still_so:
+            mark = _ending(writing, statement, slot, now=now)
+            marks.append(mark)
+            view.append(mark)
+            outcomes[statement.index] = Outcome(Action.ENDED, mark)
+            continue
         outcome = _place(writing, statement, view, now=now)
         record = outcome.memory
         outcomes[statement.index] = outcome
@@ -214,6 +231,7 @@ def _remember_slotted(
         (confirmed if known else fresh)[record.memory_id] = record
         view = [m for m in view if m.memory_id != record.memory_id] + [record]
     _write(store, embedder, writing.scope, list(fresh.values()))
+    store.write_marks(writing.scope, marks)
     store.confirm(writing.scope, [part for m in confirmed.values() for part in parts_of(m)])
     # Read back: another process may have written to the slot meanwhile. Whoever reads last sees all.
     after = store.slot(writing.scope, slot)
@@ -222,32 +240,46 @@ def _remember_slotted(
     return _with_consequences(outcomes, before, after, changes)
 
 
+def _ending(writing: Writing, statement: Statement, slot: str, *, now: float) -> Memory:
+    """The mark that a slot's value holds no longer, from the moment the statement speaks of."""
+    at = now + statement.index * _STEP if statement.occurred_at is None else statement.occurred_at
+    ended = replace(
+        _record(writing, statement, basis="", now=now), occurred_at=at, confirmed_at=None, slot=slot
+    )
+    return end_mark(ended, now=now)
+
+
 def _place(writing: Writing, statement: Statement, slot: Sequence[Memory], *, now: float) -> Outcome:
     """What a statement is to the slot as we see it: a new value, the same again, or nothing new."""
     current = current_of(slot)
-    if writing.occurred_at is None:
+    if statement.occurred_at is None:
         same = current is not None and current.digest == digest(statement.text)
         if current is not None and same and not current.is_expired(now):
-            longer = _lasts_longer(writing.expires_at, current)
-            again = replace(
-                current,
-                confirmed_at=now + statement.index * _STEP,
-                expires_at=writing.expires_at if longer else current.expires_at,
-            )
-            return Outcome(Action.UPDATED if longer else Action.DUPLICATE, again)
+            again = _confirmed(writing, statement, current, now=now)
+            is_longer = again.expires_at != current.expires_at
+            return Outcome(Action.UPDATED if is_longer else Action.DUPLICATE, again)
         basis = f"after:{current.memory_id if current else ''}"
         ended = max((m.occurred_at for m in slot if m.ends_slot), default=None)
         if current is None and ended is not None:
             basis = f"after:end:{ended:.6f}"
     else:
-        basis = f"at:{writing.occurred_at:.6f}"
+        basis = f"at:{statement.occurred_at:.6f}"
     record = _record(writing, statement, basis=basis, now=now)
-    if any(m.memory_id == record.memory_id for m in slot):
-        earlier = next(m for m in slot if m.memory_id == record.memory_id)
+    earlier = next((m for m in slot if m.memory_id == record.memory_id), None)
+    if earlier is not None:
         return Outcome(Action.DUPLICATE, earlier)
     if current is not None and current.digest == record.digest and order(record) > order(current):
         return Outcome(Action.UPDATED, record)
     return Outcome(Action.CREATED, record)
+
+
+def _confirmed(writing: Writing, statement: Statement, current: Memory, *, now: float) -> Memory:
+    """The current value, stated again now, and kept at least as long as before."""
+    stated_at = now + statement.index * _STEP
+    expires_at = writing.policy.expires_at(statement.kind, stated_at, writing.expires_at)
+    if not _lasts_longer(expires_at, current):
+        expires_at = current.expires_at
+    return replace(current, confirmed_at=stated_at, expires_at=expires_at)
 
 
 def _with_consequences(
@@ -258,23 +290,29 @@ def _with_consequences(
 ) -> dict[int, Outcome]:
     """The outcomes with what the settled slot says of each: what it retired, or that it is history."""
     settled = {m.memory_id: m for m in after} | {m.memory_id: m for m in changes}
-    were_current = {m.memory_id for m in before if m.is_current}
+    were_history = {m.memory_id for m in before if not m.is_current}
     told: dict[int, Outcome] = {}
     for index, outcome in outcomes.items():
+        if outcome.action is Action.ENDED:
+            ended = (
+                m.memory_id
+                for m in changes
+                if m.superseded_at == outcome.memory.occurred_at and not m.superseded_by
+            )
+            told[index] = replace(outcome, supersedes=tuple(dict.fromkeys(ended)))
+            continue
         memory = settled.get(outcome.memory.memory_id, outcome.memory)
         written = outcome.action in {Action.CREATED, Action.UPDATED}
         retired = tuple(
             m.memory_id
             for m in settled.values()
-            if written
-            and m.superseded_by == memory.memory_id
-            and (m.memory_id in were_current or m.memory_id not in {b.memory_id for b in before})
+            if written and m.superseded_by == memory.memory_id and m.memory_id not in were_history
         )
-        action = outcome.action
-        if written and not memory.is_current and not retired:
-            action = Action.SUPERSEDED
+        is_history = written and not memory.is_current and not retired
         text = memory.text if memory.parts == 1 else outcome.memory.text
-        told[index] = Outcome(action, replace(memory, text=text), retired)
+        told[index] = Outcome(
+            Action.SUPERSEDED if is_history else outcome.action, replace(memory, text=text), retired
+        )
     return told
 
 
@@ -284,24 +322,34 @@ def _with_consequences(
 def _record(writing: Writing, statement: Statement, *, basis: str, now: float) -> Memory:
     slotted = bool(_slot(writing, statement))
     recorded_at = now + statement.index * _STEP
+    occurred_at = recorded_at if statement.occurred_at is None else statement.occurred_at
     record = Memory(
         memory_id="",
         text=statement.text,
         kind=statement.kind,
         role=statement.role,
-        subject=writing.subject if slotted else "",
-        attribute=writing.attribute if slotted else "",
+        subject=statement.subject if slotted else "",
+        attribute=statement.attribute if slotted else "",
         conversation_id=writing.conversation_id,
         case_id=writing.case_id,
-        occurred_at=recorded_at if writing.occurred_at is None else writing.occurred_at,
+        occurred_at=occurred_at,
         recorded_at=recorded_at,
-        expires_at=writing.expires_at,
+        expires_at=writing.policy.expires_at(statement.kind, occurred_at, writing.expires_at),
         basis=basis,
         metadata=writing.metadata,
         digest=digest(statement.text),
         parts=max(1, len(split(statement.text))),
     )
     return in_scope(record, writing.scope)
+
+
+def record_of(writing: Writing, statement: Statement, *, now: float) -> Memory:
+    """The record of a statement with a time of its own, as `remember` is going to write it."""
+    if _slot(writing, statement):
+        basis = f"at:{statement.occurred_at:.6f}"
+    else:
+        basis = _plain_basis(writing, statement)
+    return _record(writing, statement, basis=basis, now=now)
 
 
 def parts_of(memory: Memory) -> list[Memory]:

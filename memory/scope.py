@@ -31,7 +31,6 @@ class Scope:
         key: what the store filters the live memories by; 32 hexadecimal digits.
         history_key: the same for what is superseded and for the marks that end a slot, so that a search
             by `key` never meets them.
-
     """
 
     customer_id: str
@@ -104,7 +103,6 @@ def checked_id(name: str, value: object) -> str:
     Raises:
         IdInvalid: blank text, "*", a variable that was not filled in ("null", "{{customer}}"),
             over 512 characters, control characters, or a value that is no text.
-
     """
     if value is None or value == "":
         return ""

@@ -39,7 +39,6 @@ class ChromaSettings:
 
     Raises:
         ChromaAddressInvalid, SettingInvalid: a value cannot be used.
-
     """
 
     url: str
@@ -106,7 +105,7 @@ def _check_url(url: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAICompatibleSettings:
-    """An embedding service that speaks OpenAI's protocol (OpenAI, Ollama, vLLM, Xinference, …).
+    """A service that speaks OpenAI's protocol (OpenAI, Ollama, vLLM, Xinference, …).
 
     Args:
         base_url: http or https address up to and including the version, such as
@@ -117,13 +116,13 @@ class OpenAICompatibleSettings:
 
     Raises:
         SettingInvalid: a value cannot be used.
-
     """
 
     base_url: str
     model: str
     api_key: str = field(default="", repr=False)
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    purpose: str = "embedding"
 
     def __post_init__(self) -> None:
         try:
@@ -133,9 +132,9 @@ class OpenAICompatibleSettings:
             usable = False
         if not usable or any(c.isspace() for c in self.base_url):
             raise SettingInvalid(
-                name="embedding_base_url", expected="an http or https address, up to its version"
+                name=f"{self.purpose}_base_url", expected="an http or https address, up to its version"
             )
         if not self.model.strip():
-            raise SettingInvalid(name="embedding_model", expected="the name of a model")
+            raise SettingInvalid(name=f"{self.purpose}_model", expected="the name of a model")
         if not self.api_key.isascii() or not self.api_key.isprintable():
-            raise SettingInvalid(name="embedding_api_key", expected="printable ASCII characters")
+            raise SettingInvalid(name=f"{self.purpose}_api_key", expected="printable ASCII characters")

@@ -27,7 +27,6 @@ def settle(slot: Iterable[Memory]) -> list[Memory]:
     Returns:
         The rows whose marks are wrong, with right ones: every value but the newest is superseded by the
         next newer, since the moment that one was stated. The result of settling settled rows is empty.
-
     """
     rows = list(slot)
     values = sorted(heads(rows), key=order)
@@ -90,7 +89,6 @@ def end_mark(value: Memory, *, now: float) -> Memory:
     Args:
         value: the value that goes.
         now: seconds since 1970.
-
     """
     return Memory(
         memory_id=hashed("end", value.slot, f"{value.stated_at:.6f}"),

@@ -14,6 +14,7 @@ from memory.records import (
     to_mark_columns,
 )
 from memory.scope import Scope
+from memory.slots import settle
 
 type Stored = tuple[Memory, Vector]
 """One row with its vector."""
@@ -27,7 +28,6 @@ class MemoryStore:
     Args:
         namespace: where the rows lie.
         about: what the namespace remembers of itself.
-
     """
 
     def __init__(self, namespace: Namespace, about: About) -> None:
@@ -62,6 +62,23 @@ class MemoryStore:
     def slot(self, scope: Scope, slot: str) -> list[Memory]:
         """All rows of one slot: its value now, its history, its marks."""
         return self._memories(scope, self._chroma.get(self._collection(scope), where={"slot": slot}))
+
+    def expiring(self, scope: Scope) -> list[Memory]:
+        """The rows that expire some day."""
+        rows = self._chroma.get(self._collection(scope), where={"expiring": scope.key})
+        return self._memories(scope, rows)
+
+    def owners_of_expired(self, shard: int, *, now: float) -> list[tuple[str, str]]:
+        """Whom the expired rows of a shard belong to: (customer id, conversation id), for upkeep only.
+
+        No text leaves this function; the rows themselves are read again within their scope.
+        """
+        rows = self._chroma.get(self._namespace.memories(shard))
+        found = (from_row(row.row_id, "", row.columns) for row in rows)
+        owners = (
+            (m.customer_id, "" if m.customer_id else m.conversation_id) for m in found if m.is_expired(now)
+        )
+        return sorted(set(owners))
 
     def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> dict[str, float]:
         """Row ids of the live rows nearest to a vector, with their cosine similarity, -1 to 1."""
@@ -101,12 +118,18 @@ class MemoryStore:
             self._chroma.put(collection, rows)
 
     def erase_all(self, rows: Sequence[tuple[Scope, str]]) -> None:
-        """Delete rows of many scopes by row id, each given with its own, if they are of that scope."""
+        """Delete rows of many scopes by row id, each given with its own, if they are of that scope.
+
+        Slots that lose a row are settled anew: what was imported may be replaced, unlike what was forgotten.
+        """
         by_scope: dict[Scope, list[str]] = {}
         for scope, row in rows:
             by_scope.setdefault(scope, []).append(row)
         for scope, ids in by_scope.items():
-            self.erase(scope, self._memories(scope, self._chroma.get(self._collection(scope), ids=ids)))
+            found = self._memories(scope, self._chroma.get(self._collection(scope), ids=ids))
+            self.erase(scope, found)
+            for slot in sorted({memory.slot for memory in found if memory.slot}):
+                self.restate(scope, settle(self.slot(scope, slot)))
 
     def write_marks(self, scope: Scope, marks: Sequence[Memory]) -> None:
         """Write marks that end slots; they have no text and a constant vector."""
@@ -121,7 +144,17 @@ class MemoryStore:
         """Change only when these were last stated and when they expire."""
         self._change(
             scope,
-            [(m, {"confirmed_at": m.confirmed_at, "expires_at": m.expires_at}) for m in memories],
+            [
+                (
+                    m,
+                    {
+                        "confirmed_at": m.confirmed_at,
+                        "expires_at": m.expires_at,
+                        "expiring": None if m.expires_at is None else scope.key,
+                    },
+                )
+                for m in memories
+            ],
         )
 
     def file(self, scope: Scope, memories: Sequence[Memory]) -> None:

@@ -24,7 +24,6 @@ def digest(text: str) -> str:
 
     Returns:
         32 hexadecimal digits of SHA-256.
-
     """
     folded = _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
     return hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()[:32]
@@ -45,7 +44,6 @@ def split(text: str, *, length: int = PART_LENGTH) -> list[str]:
 
     Returns:
         The parts in order, none of them empty; one part for a short text.
-
     """
     if len(text) <= length:
         return [text] if text.strip() else []

@@ -24,7 +24,6 @@ def tokens(text: str) -> list[str]:
 
     Returns:
         One entry an occurrence, so that counting gives term frequencies.
-
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     found = _WORD.findall(folded)

@@ -24,7 +24,6 @@ class EmbedderIdentity:
         source: where it runs.
         provider: Dify's name of the model's provider; "" elsewhere.
         model: the model's name.
-
     """
 
     source: Source
@@ -51,7 +50,6 @@ class Embedder(Protocol):
 
         Raises:
             SetupError, ServiceError, TextRefused: the model cannot or will not do it.
-
         """
         ...
 
@@ -73,6 +71,5 @@ class EmbedderChoice(Protocol):
         Raises:
             EmbedderMismatch: the settings of this call lead to another model.
             EmbedderUnavailable: the model cannot be reached from this call at all.
-
         """
         ...

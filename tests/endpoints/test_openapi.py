@@ -66,6 +66,7 @@ CALLS: list[tuple[str, str, str, Any]] = [
     ("DELETE", "/tickets", "?source=shop&ticket_id=1", None),
     ("DELETE", "/memories", "?customer_id=A&query=tea", None),
     ("DELETE", "/memories", "?customer_id=A&everything=true&dry_run=false", None),
+    ("POST", "/maintenance/expire", "", None),
     ("GET", "/health", "", None),
 ]
 

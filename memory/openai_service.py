@@ -1,0 +1,156 @@
+"""Services that speak OpenAI's protocol; the one module that knows the openai client.
+
+Clients are kept for the life of the process, one for each distinct address, key and time limit. Nothing comes
+from the environment: neither keys nor proxies.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memory import errors
+from memory.errors import MemoryFault
+from memory.settings import OpenAICompatibleSettings
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+RETRIES = 3
+"""Times a request is sent again after 429, 5xx or a broken connection; the client waits 0.5 s, then twice as
+long each time up to 8 s, with jitter, or as long as Retry-After says."""
+MAX_CLIENTS = 16
+MAX_ANSWER_TOKENS = 4_000
+
+_clients: OrderedDict[OpenAICompatibleSettings, OpenAI] = OrderedDict()
+_clients_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Which of our errors a service's failures become; each takes the model's name."""
+
+    timed_out: type[MemoryFault]
+    unreachable: type[MemoryFault]
+    refused: type[MemoryFault]
+    rate_limited: type[MemoryFault]
+    input_refused: type[MemoryFault]
+    failed: type[MemoryFault]
+
+
+EMBEDDER_FAULTS = Faults(
+    errors.EmbedderTimeout,
+    errors.EmbedderUnreachable,
+    errors.EmbedderRefused,
+    errors.EmbedderRateLimited,
+    errors.TextRefused,
+    errors.EmbedderFailed,
+)
+LANGUAGE_MODEL_FAULTS = Faults(
+    errors.LanguageModelTimeout,
+    errors.LanguageModelUnreachable,
+    errors.LanguageModelRefused,
+    errors.LanguageModelRateLimited,
+    errors.LanguageModelFailed,
+    errors.LanguageModelFailed,
+)
+
+
+def create_embeddings(settings: OpenAICompatibleSettings, texts: list[str]) -> list[list[float]]:
+    """One vector a text, in the order of the texts.
+
+    Raises:
+        SetupError, ServiceError, TextRefused: see `EMBEDDER_FAULTS`.
+    """
+    try:
+        answer = client_of(settings).embeddings.create(
+            input=texts, model=settings.model, encoding_format="float"
+        )
+        ordered = sorted(answer.data, key=lambda item: item.index)
+        vectors = [item.embedding for item in ordered]
+    except Exception as error:  # openai's errors, and what a wrong server's answer leads to
+        raise translate(error, settings.model, EMBEDDER_FAULTS) from None
+    if len(vectors) != len(texts) or not all(vectors):
+        raise errors.EmbedderFailed(model=settings.model)
+    return vectors
+
+
+def create_answer(settings: OpenAICompatibleSettings, system: str, user: str) -> tuple[str, int]:
+    """A language model's answer to one prompt, and the tokens both took (0 if the service does not say).
+
+    Raises:
+        SetupError, ServiceError: see `LANGUAGE_MODEL_FAULTS`; also where the answer is empty or was held back
+            by a filter.
+    """
+    try:
+        answer = client_of(settings).chat.completions.create(
+            model=settings.model,
+            messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
+            temperature=0.0,
+            max_tokens=MAX_ANSWER_TOKENS,
+        )
+        choice = answer.choices[0]
+        text = choice.message.content or ""
+        was_filtered = choice.finish_reason == "content_filter"
+        tokens = answer.usage.total_tokens if answer.usage else 0
+    except Exception as error:
+        raise translate(error, settings.model, LANGUAGE_MODEL_FAULTS) from None
+    if was_filtered or not text.strip():
+        raise errors.LanguageModelFailed(model=settings.model)
+    return text, tokens
+
+
+def translate(error: Exception, model: str, faults: Faults) -> MemoryFault:
+    """Our error for one of the openai client's. Its text is never looked at nor passed on.
+
+    Args:
+        error: what the client raised.
+        model: the model's name, for the message.
+        faults: what the service's failures become.
+    """
+    import openai
+
+    table: list[tuple[type[Exception], type[MemoryFault]]] = [
+        (openai.APITimeoutError, faults.timed_out),
+        (openai.APIConnectionError, faults.unreachable),
+        (openai.AuthenticationError, faults.refused),
+        (openai.PermissionDeniedError, faults.refused),
+        (openai.NotFoundError, faults.refused),
+        (openai.RateLimitError, faults.rate_limited),
+        (openai.BadRequestError, faults.input_refused),
+        (openai.UnprocessableEntityError, faults.input_refused),
+    ]
+    for theirs, ours in table:
+        if isinstance(error, theirs):
+            return ours(model=model)
+    if isinstance(error, openai.APIStatusError) and error.status_code == 413:
+        return faults.input_refused(model=model)
+    return faults.failed(model=model)
+
+
+def client_of(settings: OpenAICompatibleSettings) -> OpenAI:
+    """The client for these settings."""
+    from openai import DefaultHttpx2Client, Omit, OpenAI
+
+    unsent: Any = {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+    with _clients_lock:
+        client = _clients.pop(settings, None)
+        if client is None:
+            client = OpenAI(
+                api_key=settings.api_key or "none",
+                base_url=settings.base_url,
+                admin_api_key="",
+                organization="",
+                project="",
+                webhook_secret="",
+                default_headers=unsent,
+                timeout=settings.timeout_seconds,
+                max_retries=RETRIES,
+                http_client=DefaultHttpx2Client(trust_env=False),
+            )
+        _clients[settings] = client
+        if len(_clients) > MAX_CLIENTS:
+            _clients.popitem(last=False)[1].close()
+        return client
