@@ -30,7 +30,6 @@ class ChromaServer:
     Args:
         folder: where it keeps its files; None for a temporary one that is removed at the end.
         port: where it listens; None for a free one.
-
     """
 
     def __init__(self, folder: Path | None = None, port: int | None = None) -> None:
@@ -56,7 +55,6 @@ class ChromaServer:
 
         Raises:
             RuntimeError: it ended, or did not answer within 60 s.
-
         """
         log = (self.folder / "server.log").open("ab")
         self._process = subprocess.Popen(

@@ -7,6 +7,7 @@ real embedding model behind Dify's protocol, and a language model that follows a
 import json
 import os
 import queue
+import re
 import subprocess
 import threading
 import time
@@ -24,6 +25,8 @@ PROVIDER = "customer_memory"
 START_SECONDS = 60.0
 CALL_SECONDS = 300.0
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 type Json = dict[str, Any]
 
 
@@ -34,7 +37,6 @@ class PluginFailure(Exception):
         error_type: name of the exception's class in the plugin.
         message: its text.
         raw: the whole error message of the protocol.
-
     """
 
     def __init__(self, error_type: str, message: str, raw: Json) -> None:
@@ -90,7 +92,6 @@ class Workspace:
     Attributes:
         requests: what the plugin asked for, in order.
         refusal: text of an error to answer every embedding call with; None answers properly.
-
     """
 
     def __init__(
@@ -161,7 +162,6 @@ class PluginProcess:
         python: the interpreter of the environment it runs in.
         workspace: answers its calls back into Dify.
         environment: more environment variables for it.
-
     """
 
     def __init__(
@@ -191,7 +191,6 @@ class PluginProcess:
 
         Raises:
             RuntimeError: it ended, or sent nothing within 60 s.
-
         """
         started = time.monotonic()
         kept = ("PATH", "HOME", "LANG", "TMPDIR", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
@@ -274,7 +273,6 @@ class PluginProcess:
 
         Raises:
             PluginFailure: the node failed.
-
         """
         answer = ToolAnswer()
         data = {
@@ -302,7 +300,6 @@ class PluginProcess:
 
         Raises:
             PluginFailure: the form was refused; its message is what the builder reads.
-
         """
         data = {
             "type": "tool",
@@ -324,14 +321,29 @@ class PluginProcess:
         headers: Mapping[str, str] | None = None,
     ) -> HttpAnswer:
         """Send a request to the endpoint group, as Dify's web server passes it on."""
-        lines = [f"{method} {path} HTTP/1.1", "Host: dify.example.com", f"Content-Length: {len(body)}"]
-        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
-        raw = "\r\n".join(lines).encode("utf-8") + b"\r\n\r\n" + body
-        return self.raw_endpoint(raw, settings=settings)
+        return self.raw_endpoint(raw_request(method, path, body, headers or {}), settings=settings)
 
     def raw_endpoint(self, raw: bytes, *, settings: Json) -> HttpAnswer:
         """Send the bytes of a request to the endpoint group."""
         answer = HttpAnswer(0, {}, [])
+        for piece in self.streamed_endpoint(raw, settings=settings):
+            if isinstance(piece, bytes):
+                answer.chunks.append(piece)
+            else:
+                answer.status, answer.headers = piece
+        return answer
+
+    def streamed_endpoint(
+        self, raw: bytes, *, settings: Json
+    ) -> Iterator[tuple[int, dict[str, str]] | bytes]:
+        """Send the bytes of a request to the endpoint group, and give the answer as it comes.
+
+        Yields:
+            Status and headers first, then the pieces of the body.
+
+        Raises:
+            PluginFailure, RuntimeError: as `call`.
+        """
         data = {
             "type": "endpoint",
             "action": "invoke_endpoint",
@@ -340,11 +352,10 @@ class PluginProcess:
             "raw_http_request": raw.hex(),
         }
         for message in self.call(data, endpoint_id="endpoint-1"):
-            answer.status = message.get("status", answer.status)
-            answer.headers = message.get("headers", answer.headers)
+            if "status" in message:
+                yield message["status"], message.get("headers", {})
             if message.get("result"):
-                answer.chunks.append(bytes.fromhex(message["result"]))
-        return answer
+                yield bytes.fromhex(message["result"])
 
     def call(
         self, data: Json, *, conversation_id: str | None = None, endpoint_id: str | None = None
@@ -354,7 +365,6 @@ class PluginProcess:
         Raises:
             PluginFailure: the plugin answered with an error.
             RuntimeError: it ended, or did not answer within 300 s.
-
         """
         session = uuid.uuid4().hex
         answers: queue.Queue[Json] = queue.Queue()
@@ -412,7 +422,9 @@ class PluginProcess:
         process = self._process
         if process is None or process.stdin is None:
             raise RuntimeError("the plugin does not run")
-        line = json.dumps(message, ensure_ascii=True).encode() + b"\n"
+        # As Dify's own writer does it: a lone surrogate becomes the replacement character.
+        text = _SURROGATES.sub("\ufffd", json.dumps(message, ensure_ascii=False))
+        line = text.encode() + b"\n"
         with self._writing:
             process.stdin.write(line)
             process.stdin.flush()
@@ -446,6 +458,13 @@ class PluginProcess:
             return
         for raw in iter(process.stderr.readline, b""):
             self.stderr.append(raw.decode("utf-8", "replace"))
+
+
+def raw_request(method: str, path: str, body: bytes, headers: Mapping[str, str]) -> bytes:
+    """The bytes of a request as Dify's web server writes them."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: dify.example.com", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    return "\r\n".join(lines).encode("utf-8") + b"\r\n\r\n" + body
 
 
 def _builtin_embed(texts: list[str]) -> list[list[float]]:

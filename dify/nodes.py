@@ -52,9 +52,10 @@ class Node:
 
 def _caller(parameters: Parameters, session_conversation_id: str | None) -> Caller:
     """The ids of the node's settings; the session's conversation id where none is set."""
+    conversation_id = parameters.identifier("conversation_id")
     return Caller.checked(
         parameters.identifier("customer_id"),
-        parameters.identifier("conversation_id") or session_conversation_id,
+        session_conversation_id if conversation_id is None else conversation_id,
         parameters.identifier("case_id"),
     )
 

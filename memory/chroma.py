@@ -43,7 +43,7 @@ CALLS_IN_FLIGHT = 12
 BACKGROUND_CALLS_IN_FLIGHT = 2
 """Of these, how many bulk work may take: the server writes one at a time anyway."""
 MAX_CONNECTIONS = 32
-"""Distinct servers, tenants and tokens kept open; the one unused for longest is closed."""
+"""Distinct servers, tenants and tokens kept open; of the idle ones the one unused for longest is closed."""
 OLDEST_MAJOR_VERSION = 1
 
 type Where = dict[str, str]
@@ -81,8 +81,12 @@ class Chroma:
     def __init__(self, settings: ChromaSettings, deadline: Deadline) -> None:
         self._settings = settings
         self._deadline = deadline
-        self.when_gone: Callable[[], None] = _nothing
-        """Called before a write goes to a collection that was deleted behind our back."""
+        self.when_gone: Callable[[bool], None] = _nothing
+        """Called when a collection was deleted behind our back; with True before a write goes to it."""
+
+    def allow(self, seconds: float) -> None:
+        """Put the time limit off by what something else took meanwhile."""
+        self._deadline = Deadline(self._deadline.at + seconds)
 
     def renew(self) -> None:
         """Start the time limit anew, for one more step of a long piece of work."""
@@ -258,8 +262,7 @@ class Chroma:
                 return self._run(work)
             except _CollectionGone:
                 self._connection().handles.clear()
-                if create is not None:
-                    self.when_gone()
+                self.when_gone(create is not None)
         raise ChromaFailed
 
     def _handle(self, name: str, *, create: Mapping[str, Any] | None) -> Any:
@@ -286,10 +289,23 @@ class Chroma:
                 raise
             except Exception as error:  # the lower libraries' errors have no common base
                 fault = translate(error)
+            if isinstance(fault, ChromaNotFound):
+                fault = self._what_answers(connection)
             may_pass = isinstance(fault, ChromaUnreachable | ChromaFailed)
             if attempt or not may_pass or self._deadline.remaining() <= 0:
                 raise fault from None
         raise ChromaFailed
+
+    def _what_answers(self, connection: _Connection) -> MemoryFault:
+        """What is wrong with a server whose answer was not Chroma's: another one, or an old one."""
+        try:
+            with _limit(self._deadline):
+                connection.version()
+        except MemoryFault as fault:
+            return fault
+        except Exception as error:
+            return translate(error)
+        return ChromaFailed()
 
     def _connection(self) -> _Connection:
         return _connections.get(self._settings)
@@ -317,6 +333,7 @@ class _Connection:
         self.api = system.instance(ServerAPI)
         self.database_arguments = {"tenant": settings.tenant, "database": settings.database}
         self.handles: dict[str, Any] = {}
+        self.calls_in_flight = 0
         self._places = threading.BoundedSemaphore(CALLS_IN_FLIGHT)
         self._background_places = threading.BoundedSemaphore(BACKGROUND_CALLS_IN_FLIGHT)
         # The client's own session has no time limit and reads proxies from the environment.
@@ -327,7 +344,7 @@ class _Connection:
             trust_env=False,
             timeout=settings.timeout_seconds,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=CALLS_IN_FLIGHT),
-            event_hooks={"request": [_set_timeout]},
+            event_hooks={"request": [_set_timeout], "response": [_read_in_time]},
         )
 
     @contextmanager
@@ -338,7 +355,11 @@ class _Connection:
                 breathe()
                 places.enter_context(_place(self._background_places, deadline))
             places.enter_context(_place(self._places, deadline))
-            yield
+            self.calls_in_flight += 1
+            try:
+                yield
+            finally:
+                self.calls_in_flight -= 1
 
     def open(self, name: str, *, create: Mapping[str, Any] | None) -> Any:
         """A handle of a collection; None if it does not exist and is not to be created."""
@@ -407,8 +428,9 @@ class _Connections:
         with self._lock:
             connection = self._open.pop(key, None) or _Connection(settings)
             self._open[key] = connection
-            if len(self._open) > MAX_CONNECTIONS:
-                self._open.popitem(last=False)[1].close()
+            idle = [k for k, c in self._open.items() if not c.calls_in_flight and k != key]
+            for k in idle[: len(self._open) - MAX_CONNECTIONS]:
+                self._open.pop(k).close()
             return connection
 
 
@@ -432,6 +454,22 @@ def _set_timeout(request: Any) -> None:
     if deadline is not None:
         seconds = max(0.01, deadline.remaining())
         request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
+
+
+def _read_in_time(response: Any) -> None:
+    """Read a body within the call's time: a byte now and then would outlast a limit on each read."""
+    import httpx
+
+    deadline = _deadline.get()
+    if deadline is None:
+        return
+    pieces = []
+    for piece in response.iter_raw():
+        pieces.append(piece)
+        if deadline.remaining() <= 0:
+            response.close()
+            raise httpx.ReadTimeout("", request=response.request)
+    response._content = response._get_content_decoder().decode(b"".join(pieces))
 
 
 # --- errors -------------------------------------------------------------------------------------
@@ -497,9 +535,8 @@ def _from_answer(error: Exception) -> MemoryFault:
         except MemoryFault as fault:
             return fault
         return ChromaNotFound() if cause.response.status_code < 500 else ChromaFailed()
-    if isinstance(error, ValueError):  # 200, but no JSON
-        return ChromaNotFound()
-    return ChromaFailed()
+    # 200, but no JSON, or JSON of another kind.
+    return ChromaNotFound()
 
 
 def _refuse(answer: Any) -> None:
@@ -519,7 +556,7 @@ def _is_heartbeat(answer: Any) -> bool:
         return False
 
 
-def _nothing() -> None:
+def _nothing(_is_write: bool) -> None:
     return None
 
 

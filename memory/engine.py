@@ -1,5 +1,6 @@
 """The engine: remember, recall, forget, link. Each verb resolves who is meant first, then does one thing."""
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from memory.errors import (
     EmbedderMismatch,
     ForgetUnverified,
     LanguageModelMissing,
-    MemoryIdsRequired,
 )
 from memory.extraction.model import LanguageModel
 from memory.forgetting import (
@@ -26,7 +26,6 @@ from memory.forgetting import (
     Request,
     erase,
     erase_entries,
-    erase_links,
     select,
 )
 from memory.identity import Caller, Identity, Linked, Resolved, scope_of_customer, scope_of_owner
@@ -41,11 +40,12 @@ from memory.pacing import background, in_foreground
 from memory.policy import Policy, Redactor
 from memory.recalling import Hit, Question, Recalled, recall, standing_of
 from memory.records import Memory, Metadata
-from memory.remembering import Remembered, Writing, remember, sweep
+from memory.remembering import Outcome, Remembered, Writing, remember, sweep
 from memory.scope import Scope
 from memory.settings import ChromaSettings
 from memory.slots import heads, without_stale
 from memory.store import MemoryStore
+from memory.text import PART_LENGTH, clean
 from tickets.model import Ticket
 
 
@@ -128,31 +128,24 @@ class Engine:
         now = self._clock()
         redactor = Redactor(self._policy)
         statements = [replace(s, text=redactor.text(s.text)) for s in statements]
+        resolved = self._identity(self._namespace.about()).resolve(caller)
+        if not statements:
+            return _remembered([], skipped, resolved, redactor, 0)
         embedder, about = self._embedder_to_write()
         store = MemoryStore(self._namespace, about)
-        identity = Identity(self._links, store)
         tokens = 0
         if note.extracts:
-            resolved = identity.resolve(caller)
             learned = self._learn(store, resolved.scope, statements, note, redactor, now=now)
             statements, tokens = list(learned.statements), learned.tokens
             skipped = [*skipped, *learned.skipped]
         else:
-            statements = [
-                replace(s, attribute=note.attribute, occurred_at=note.occurred_at) for s in statements
-            ]
+            attribute = redactor.text(note.attribute)
+            statements = [replace(s, attribute=attribute, occurred_at=note.occurred_at) for s in statements]
+        identity = Identity(self._links, store)
         resolved = identity.resolve_to_write(caller, now=now)
         writing = self._writing(resolved, note, redactor, now=now)
-        outcomes = remember(store, embedder, writing, statements, now=now) if statements else []
-        resolved = identity.follow(resolved) if statements else resolved
-        return Remembered(
-            tuple(outcomes),
-            tuple(skipped),
-            resolved.scope.customer_id,
-            resolved.is_linked,
-            redactor.counts,
-            tokens,
-        )
+        outcomes = remember(store, embedder, writing, statements, now=now)
+        return _remembered(outcomes, skipped, identity.follow(resolved), redactor, tokens)
 
     @in_foreground
     def recall(self, caller: Caller, question: Question) -> Recalled:
@@ -164,7 +157,7 @@ class Engine:
             ConversationMismatch, SetupError, ServiceError, TextRefused.
         """
         now = self._clock()
-        question = replace(question, query=Redactor(self._policy).text(question.query))
+        question = replace(question, query=self._asked(question.query))
         about = self._namespace.about()
         resolved = self._identity(about).resolve(caller)
         hits: list[Hit] = []
@@ -185,29 +178,29 @@ class Engine:
             MemoryIdsRequired: a deletion by query; a preview's ids are needed.
             ParameterMissing, ConversationMismatch, ForgetUnverified, SetupError, ServiceError.
         """
-        if request.needs_ids:
-            raise MemoryIdsRequired
+        request.check()
         now = self._clock()
         about = self._namespace.about()
         resolved = self._identity(about).resolve(caller)
         matched: list[Memory] = []
         missing = request.memory_ids
-        deleted = links_removed = 0
+        deleted = 0
         store = MemoryStore(self._namespace, about) if about is not None else None
+        is_deletion = request.phase is Phase.DELETE
+        own_links = self._identity(about).gather(resolved.scope) if is_deletion and request.is_whole else []
         if store is not None and about is not None:
             matched, missing = self._matched(store, about, resolved, request, now=now)
-            if request.phase is Phase.DELETE:
+            if is_deletion:
                 deleted = erase(store, resolved, request, now=now)
-        if request.phase is Phase.DELETE and request.reach is not Reach.MATCHING:
+        if is_deletion and request.reach is not Reach.MATCHING:
             erase_entries(self._ledger, resolved, matched, is_whole=request.is_whole)
-        if request.phase is Phase.DELETE and request.is_whole:
-            links_removed = erase_links(self._links, store, resolved.scope)
+        self._links.erase(own_links)
         return Forgotten(
             request,
             tuple(matched),
             deleted,
             tuple(missing),
-            links_removed,
+            len(own_links),
             now,
             self._clock() if request.phase is Phase.DELETE else None,
             resolved.scope.customer_id,
@@ -363,6 +356,10 @@ class Engine:
             "tickets": self._namespace.chroma.count(self._namespace.ledger),
         }
 
+    def _asked(self, query: str) -> str:
+        """A query as it may be searched for: clean, without secrets, and no longer than a text that is."""
+        return Redactor(self._policy).text(clean(query)[:PART_LENGTH])
+
     # --- remembering -----------------------------------------------------------------------------
 
     def _learn(
@@ -378,6 +375,7 @@ class Engine:
         """The facts a language model finds in what was said."""
         if self._language_model is None:
             raise LanguageModelMissing
+        started = time.monotonic()
         learned = learn(
             self._language_model,
             Said(statements, [note.occurred_at] * len(statements), note.zone),
@@ -386,8 +384,7 @@ class Engine:
             min_confidence=self._policy.min_confidence,
             now=now,
         )
-        # A language model may take longer than a database is allowed to.
-        self._namespace.chroma.renew()
+        self._namespace.chroma.allow(time.monotonic() - started)
         return learned
 
     def _writing(self, resolved: Resolved, note: Note, redactor: Redactor, *, now: float) -> Writing:
@@ -407,7 +404,9 @@ class Engine:
         """The embedder of the namespace, which is started with the chosen one if it is new."""
         about = self._namespace.about()
         if about is None:
-            embedder = _Checked(self._embedders.open(self._embedders.chosen() or BUILTIN), None)
+            embedder = _Checked(
+                self._embedders.open(self._embedders.chosen() or BUILTIN), None, self._namespace.chroma
+            )
             dimension = len(embedder.embed_documents(["dimension"])[0])
             if not may_start:
                 return embedder, self._namespace.planned(embedder.identity, dimension)
@@ -418,7 +417,7 @@ class Engine:
         chosen = self._embedders.chosen()
         if chosen is not None and chosen != about.embedder:
             raise EmbedderMismatch(stored=str(about.embedder), offered=str(chosen))
-        return _Checked(self._embedders.open(about.embedder), about)
+        return _Checked(self._embedders.open(about.embedder), about, self._namespace.chroma)
 
     def _identity(self, about: About | None) -> Identity:
         store = MemoryStore(self._namespace, about) if about is not None else None
@@ -431,7 +430,7 @@ class Engine:
     ) -> tuple[list[Memory], tuple[str, ...]]:
         """What a request means, one row a statement; a query is looked up here, the rest by ids."""
         if request.reach is Reach.MATCHING and request.query.strip() and not request.memory_ids:
-            query = Redactor(self._policy).text(request.query)
+            query = self._asked(request.query)
             question = Question(query=query, limit=100, include_superseded=True)
             hits, _ = recall(store, self._embedder(about), resolved.scope, question, now=now)
             return [h.memory for h in hits if request.admits(h.memory)], ()
@@ -440,21 +439,31 @@ class Engine:
 
 
 class _Checked:
-    """An embedder whose vectors are checked against what the namespace remembers."""
+    """An embedder whose vectors are checked against what the namespace remembers.
 
-    def __init__(self, embedder: Embedder, about: About | None) -> None:
+    The time it takes is its own: it does not shorten what the database is allowed.
+    """
+
+    def __init__(self, embedder: Embedder, about: About | None, chroma: Chroma) -> None:
         self._embedder = embedder
         self._about = about
+        self._chroma = chroma
 
     @property
     def identity(self) -> EmbedderIdentity:
         return self._embedder.identity
 
     def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        return [self._checked(vector) for vector in self._embedder.embed_documents(texts)]
+        started = time.monotonic()
+        vectors = self._embedder.embed_documents(texts)
+        self._chroma.allow(time.monotonic() - started)
+        return [self._checked(vector) for vector in vectors]
 
     def embed_query(self, text: str) -> Sequence[float]:
-        return self._checked(self._embedder.embed_query(text))
+        started = time.monotonic()
+        vector = self._embedder.embed_query(text)
+        self._chroma.allow(time.monotonic() - started)
+        return self._checked(vector)
 
     def _checked(self, vector: Sequence[float]) -> Sequence[float]:
         if self._about is not None and len(vector) != self._about.dimension:
@@ -465,3 +474,20 @@ class _Checked:
                 stored_dimension=self._about.dimension,
             )
         return vector
+
+
+def _remembered(
+    outcomes: Sequence[Outcome],
+    skipped: Sequence[Skipped],
+    resolved: Resolved,
+    redactor: Redactor,
+    tokens: int,
+) -> Remembered:
+    return Remembered(
+        tuple(outcomes),
+        tuple(skipped),
+        resolved.scope.customer_id,
+        resolved.is_linked,
+        redactor.counts,
+        tokens,
+    )

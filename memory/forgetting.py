@@ -7,7 +7,6 @@ from enum import StrEnum
 from memory.errors import ForgetUnverified, MemoryIdsRequired, ParameterMissing
 from memory.identity import Resolved
 from memory.ledger import Ledger
-from memory.links import LinkStore
 from memory.records import Kind, Memory
 from memory.scope import Scope
 from memory.slots import current_of, end_mark, heads
@@ -61,11 +60,19 @@ class Request:
         """Whether it means the customer as a whole, with nothing held back."""
         return self.reach is Reach.EVERYTHING and self.before is None and not self.kinds
 
-    @property
-    def needs_ids(self) -> bool:
-        """Whether it is a deletion of what matches that does not say which memories."""
-        is_deletion = self.phase is Phase.DELETE and self.reach is Reach.MATCHING
-        return is_deletion and not self.memory_ids
+    def check(self) -> None:
+        """Make sure that what matches is said, and said by ids where it is to be deleted.
+
+        Raises:
+            ParameterMissing: there is neither a query nor an id.
+            MemoryIdsRequired: a deletion by query; a preview's ids are needed.
+        """
+        if self.reach is not Reach.MATCHING or self.memory_ids:
+            return
+        if not self.query.strip():
+            raise ParameterMissing(name="query or memory_ids")
+        if self.phase is Phase.DELETE:
+            raise MemoryIdsRequired
 
     def admits(self, memory: Memory) -> bool:
         """Whether a memory is within the bounds of time and kind; a mark is with those of no bound."""
@@ -103,13 +110,10 @@ def select(store: MemoryStore, resolved: Resolved, request: Request) -> tuple[li
     """The rows a request means, apart from a query's, and the ids that were not found.
 
     Raises:
-        MemoryIdsRequired: nothing says which memories are meant.
         ParameterMissing: the conversation or case to forget is not named.
     """
     scope = resolved.scope
     if request.reach is Reach.MATCHING:
-        if not request.memory_ids:
-            raise MemoryIdsRequired
         rows = [m for m in store.read(scope, request.memory_ids) if not m.ends_slot]
         found = {m.memory_id for m in rows}
         missing = tuple(i for i in dict.fromkeys(request.memory_ids) if i not in found)
@@ -163,16 +167,6 @@ def erase_entries(ledger: Ledger, resolved: Resolved, gone: Sequence[Memory], *,
     tickets = {(m.source, m.ticket_id) for m in gone if m.ticket_id}
     own = ledger.of_customer(resolved.scope)
     ledger.erase(e.key for e in own if is_whole or e.key in tickets)
-
-
-def erase_links(links: LinkStore, store: MemoryStore | None, scope: Scope) -> int:
-    """Delete a customer's links, and what a move cut short left in the conversations' own memory."""
-    own = links.of_customer(scope)
-    for link in own:
-        if store is not None and link.is_moving and link.old_scope.is_provisional:
-            store.erase(link.old_scope, store.everything(link.old_scope))
-    links.erase(own)
-    return len(own)
 
 
 def _end_slots(store: MemoryStore, scope: Scope, rows: Sequence[Memory], *, now: float) -> None:

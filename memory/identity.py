@@ -188,6 +188,23 @@ class Identity:
         link, _ = self._finish_move(replace(link, is_moving=True))
         return replace(resolved, scope=link.scope, link=link)
 
+    def gather(self, scope: Scope) -> list[Link]:
+        """Bring home what is a customer's and still lies elsewhere, before all of it is erased.
+
+        That is what a move cut short left behind, and what a write that was under way while its
+        conversation was linked left in the conversation's own memory.
+
+        Returns:
+            The customer's links.
+        """
+        own = self._links.of_customer(scope)
+        for link in own:
+            self._finish_move(link)
+            leftover = replace(link, is_moving=True, moves_from="")
+            if self._store is not None and self._store.everything(leftover.old_scope):
+                self._finish_move(leftover)
+        return own
+
     def _claim(self, caller: Caller, *, now: float) -> Linked:
         link = self._links.claim(
             Link(

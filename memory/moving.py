@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from memory.records import Memory, in_scope, row_id, slot_key
 from memory.scope import Scope
-from memory.slots import settle
 from memory.store import MemoryStore, Stored
+
+ROUNDS = 3
+"""Times the old scope is read again for rows that were written, or changed sides, while it was read."""
 
 
 def move(store: MemoryStore, old: Scope, new: Scope, *, conversation_id: str, case_id: str) -> int:
@@ -25,30 +27,45 @@ def move(store: MemoryStore, old: Scope, new: Scope, *, conversation_id: str, ca
     Returns:
         How many statements arrived that the new scope did not hold.
     """
-    rows = [m for m in store.everything(old) if old.is_provisional or m.conversation_id == conversation_id]
-    values = [m for m in rows if not m.ends_slot]
-    if old == new:
-        store.file(old, [replace(m, case_id=case_id) for m in values if m.case_id != case_id])
-        return 0
     moved: set[str] = set()
-    slots: set[str] = set()
+    for _ in range(ROUNDS):
+        rows = [
+            m for m in store.everything(old) if old.is_provisional or m.conversation_id == conversation_id
+        ]
+        if old == new:
+            values = [m for m in rows if not m.ends_slot and m.case_id != case_id]
+            store.file(old, [replace(m, case_id=case_id) for m in values])
+            return 0
+        if not rows:
+            break
+        moved |= _move_rows(store, old, new, rows, case_id=case_id)
+    return len(moved)
+
+
+def _move_rows(
+    store: MemoryStore, old: Scope, new: Scope, rows: Sequence[Memory], *, case_id: str
+) -> set[str]:
+    """Move these rows; the ids of the statements that are new to the new scope."""
+    values = [m for m in rows if not m.ends_slot]
+    moved: set[str] = set()
     for page in store.with_vectors(old, values):
         arrivals = [(_rewritten(m, new, case_id), vector) for m, vector in page]
-        known = {row_id(m.memory_id, m.part) for m in store.read(new, [m.memory_id for m, _ in arrivals])}
+        there = store.read(new, [m.memory_id for m, _ in arrivals])
+        known = {row_id(m.memory_id, m.part) for m in there}
         fresh: list[Stored] = [
             (m, vector) for m, vector in arrivals if row_id(m.memory_id, m.part) not in known
         ]
         store.write(new, fresh)
         moved.update(m.memory_id for m, _ in fresh)
-        slots.update(m.slot for m, _ in arrivals if m.slot)
-    store.write_marks(new, _marks(store, old, new, values))
-    for slot in sorted(slots):
-        store.restate(new, settle(store.slot(new, slot)))
+    by_slot = {m.slot: m for m in values if m.slot}
+    marks = [m for m in rows if m.ends_slot and m.slot in by_slot]
+    store.write_marks(new, [_mark_in(new, mark, by_slot[mark.slot]) for mark in marks])
+    for value in by_slot.values():
+        store.settle(new, slot_key(new, value.subject, value.attribute))
     store.erase(old, rows)
-    if not old.is_provisional:
-        for slot in sorted({m.slot for m in values if m.slot}):
-            store.restate(old, settle(store.slot(old, slot)))
-    return len(moved)
+    for slot in by_slot:
+        store.settle(old, slot)
+    return moved
 
 
 def _rewritten(memory: Memory, scope: Scope, case_id: str) -> Memory:
@@ -56,15 +73,15 @@ def _rewritten(memory: Memory, scope: Scope, case_id: str) -> Memory:
     return replace(in_scope(memory, scope), case_id=case_id or memory.case_id)
 
 
-def _marks(store: MemoryStore, old: Scope, new: Scope, values: Sequence[Memory]) -> list[Memory]:
-    """The marks that end the slots of these values, for the new scope: what was forgotten stays so."""
-    named = {m.slot: m for m in values if m.slot}
-    marks: list[Memory] = []
-    for slot, value in named.items():
-        new_slot = slot_key(new, value.subject, value.attribute)
-        marks.extend(
-            replace(mark, slot=new_slot, memory_id=f"{mark.memory_id[:16]}{new_slot[:16]}")
-            for mark in store.slot(old, slot)
-            if mark.ends_slot
-        )
-    return [replace(mark, customer_id=new.customer_id) for mark in marks]
+def _mark_in(scope: Scope, mark: Memory, value: Memory) -> Memory:
+    """A mark that ends a slot, for the same slot in another scope: what was forgotten stays so.
+
+    Only the conversation's own marks move with it: what a customer forgot elsewhere is nothing to another.
+    """
+    slot = slot_key(scope, value.subject, value.attribute)
+    return replace(
+        mark,
+        memory_id=f"{mark.memory_id[:16]}{slot[:16]}",
+        slot=slot,
+        customer_id=scope.customer_id,
+    )

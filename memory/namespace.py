@@ -94,10 +94,10 @@ class Namespace:
         """Rows in each of the collections of memories."""
         return (self.chroma.count(self.memories(shard)) for shard in range(shards))
 
-    def _start_again(self) -> None:
+    def _start_again(self, is_write: bool) -> None:
         """The namespace was deleted while this process used it: start it anew before anything is written."""
         known = _known.pop((*_place(self._settings), self.name))
-        if known is None:
+        if known is None or not is_write:
             return
         now = self.start(known.embedder, known.dimension)
         if now != known:

@@ -6,12 +6,16 @@ from the environment: neither keys nor proxies.
 
 from __future__ import annotations
 
+import random
 import threading
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from memory import errors
+from memory.clock import Deadline
 from memory.errors import MemoryFault
 from memory.settings import OpenAICompatibleSettings
 
@@ -19,8 +23,9 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 RETRIES = 3
-"""Times a request is sent again after 429, 5xx or a broken connection; the client waits 0.5 s, then twice as
-long each time up to 8 s, with jitter, or as long as Retry-After says."""
+"""Times a request is sent again after 429, 5xx or a broken connection."""
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 8.0
 MAX_CLIENTS = 16
 MAX_ANSWER_TOKENS = 4_000
 
@@ -64,14 +69,12 @@ def create_embeddings(settings: OpenAICompatibleSettings, texts: list[str]) -> l
     Raises:
         SetupError, ServiceError, TextRefused: see `EMBEDDER_FAULTS`.
     """
-    try:
-        answer = client_of(settings).embeddings.create(
-            input=texts, model=settings.model, encoding_format="float"
-        )
-        ordered = sorted(answer.data, key=lambda item: item.index)
-        vectors = [item.embedding for item in ordered]
-    except Exception as error:  # openai's errors, and what a wrong server's answer leads to
-        raise translate(error, settings.model, EMBEDDER_FAULTS) from None
+
+    def work(client: OpenAI) -> list[list[float]]:
+        answer = client.embeddings.create(input=texts, model=settings.model, encoding_format="float")
+        return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
+
+    vectors = _patiently(settings, work, EMBEDDER_FAULTS)
     if len(vectors) != len(texts) or not all(vectors):
         raise errors.EmbedderFailed(model=settings.model)
     return vectors
@@ -84,22 +87,59 @@ def create_answer(settings: OpenAICompatibleSettings, system: str, user: str) ->
         SetupError, ServiceError: see `LANGUAGE_MODEL_FAULTS`; also where the answer is empty or was held back
             by a filter.
     """
-    try:
-        answer = client_of(settings).chat.completions.create(
+
+    def work(client: OpenAI) -> tuple[str, int]:
+        answer = client.chat.completions.create(
             model=settings.model,
             messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
             temperature=0.0,
             max_tokens=MAX_ANSWER_TOKENS,
         )
         choice = answer.choices[0]
-        text = choice.message.content or ""
-        was_filtered = choice.finish_reason == "content_filter"
-        tokens = answer.usage.total_tokens if answer.usage else 0
-    except Exception as error:
-        raise translate(error, settings.model, LANGUAGE_MODEL_FAULTS) from None
-    if was_filtered or not text.strip():
+        held_back = choice.finish_reason == "content_filter"
+        text = "" if held_back else choice.message.content or ""
+        return text, answer.usage.total_tokens if answer.usage else 0
+
+    text, tokens = _patiently(settings, work, LANGUAGE_MODEL_FAULTS)
+    if not text.strip():
         raise errors.LanguageModelFailed(model=settings.model)
     return text, tokens
+
+
+def _patiently[T](settings: OpenAICompatibleSettings, work: Callable[[OpenAI], T], faults: Faults) -> T:
+    """Run a request, again after 429, 5xx or a broken connection, all of it within the time limit.
+
+    A request that timed out is not sent again: the service has the first one still to do.
+    """
+    import openai
+
+    deadline = Deadline.after(settings.timeout_seconds)
+    client = client_of(settings)
+    for attempt in range(RETRIES + 1):
+        try:
+            return work(client.with_options(timeout=max(0.01, deadline.remaining())))
+        except Exception as error:  # openai's errors, and what a wrong server's answer leads to
+            fault = translate(error, settings.model, faults)
+            may_pass = isinstance(
+                error, openai.RateLimitError | openai.InternalServerError | openai.APIConnectionError
+            ) and not isinstance(error, openai.APITimeoutError)
+            pause = _pause(error, attempt)
+        if not may_pass or attempt == RETRIES or pause >= deadline.remaining():
+            break
+        time.sleep(pause)
+    raise fault from None
+
+
+def _pause(error: Exception, attempt: int) -> float:
+    """Seconds before the next attempt: what the service asks for, else ever longer, with jitter."""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers[name]) * unit)
+        except (KeyError, TypeError, ValueError):
+            continue
+    longest = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0**attempt)
+    return longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
 
 
 def translate(error: Exception, model: str, faults: Faults) -> MemoryFault:
@@ -147,7 +187,7 @@ def client_of(settings: OpenAICompatibleSettings) -> OpenAI:
                 webhook_secret="",
                 default_headers=unsent,
                 timeout=settings.timeout_seconds,
-                max_retries=RETRIES,
+                max_retries=0,
                 http_client=DefaultHttpx2Client(trust_env=False),
             )
         _clients[settings] = client

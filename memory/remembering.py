@@ -9,7 +9,7 @@ from memory.embedding import Embedder
 from memory.policy import Policy
 from memory.records import Kind, Memory, Metadata, Role, in_scope, slot_key
 from memory.scope import Scope
-from memory.slots import current_of, end_mark, order, settle
+from memory.slots import current_of, end_mark, heads, order
 from memory.store import MemoryStore, Stored
 from memory.text import digest, split
 
@@ -91,7 +91,8 @@ class Remembered:
     def superseded(self) -> int:
         """How many memories became history, or were stored as history, through this call."""
         retired = {old for outcome in self.outcomes for old in outcome.supersedes}
-        return len(retired) + self.count(Action.SUPERSEDED)
+        late = {o.memory.memory_id for o in self.outcomes if o.action is Action.SUPERSEDED}
+        return len(retired | late)
 
 
 def remember(
@@ -233,11 +234,7 @@ def _remember_slotted(
     _write(store, embedder, writing.scope, list(fresh.values()))
     store.write_marks(writing.scope, marks)
     store.confirm(writing.scope, [part for m in confirmed.values() for part in parts_of(m)])
-    # Read back: another process may have written to the slot meanwhile. Whoever reads last sees all.
-    after = store.slot(writing.scope, slot)
-    changes = settle(after)
-    store.restate(writing.scope, changes)
-    return _with_consequences(outcomes, before, after, changes)
+    return _with_consequences(outcomes, before, store.settle(writing.scope, slot))
 
 
 def _ending(writing: Writing, statement: Statement, slot: str, *, now: float) -> Memory:
@@ -283,23 +280,22 @@ def _confirmed(writing: Writing, statement: Statement, current: Memory, *, now: 
 
 
 def _with_consequences(
-    outcomes: dict[int, Outcome],
-    before: Sequence[Memory],
-    after: Sequence[Memory],
-    changes: Sequence[Memory],
+    outcomes: dict[int, Outcome], before: Sequence[Memory], after: Sequence[Memory]
 ) -> dict[int, Outcome]:
     """The outcomes with what the settled slot says of each: what it retired, or that it is history."""
-    settled = {m.memory_id: m for m in after} | {m.memory_id: m for m in changes}
+    settled = {m.memory_id: m for m in heads(after)}
     were_history = {m.memory_id for m in before if not m.is_current}
     told: dict[int, Outcome] = {}
     for index, outcome in outcomes.items():
         if outcome.action is Action.ENDED:
             ended = (
                 m.memory_id
-                for m in changes
-                if m.superseded_at == outcome.memory.occurred_at and not m.superseded_by
+                for m in settled.values()
+                if m.superseded_at == outcome.memory.occurred_at
+                and not m.superseded_by
+                and m.memory_id not in were_history
             )
-            told[index] = replace(outcome, supersedes=tuple(dict.fromkeys(ended)))
+            told[index] = replace(outcome, supersedes=tuple(ended))
             continue
         memory = settled.get(outcome.memory.memory_id, outcome.memory)
         written = outcome.action in {Action.CREATED, Action.UPDATED}

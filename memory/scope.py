@@ -6,6 +6,7 @@ and `memory.links` alone may call (a test holds this). No other code can name a 
 
 import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass, field
 
 from memory.errors import IdInvalid
@@ -111,7 +112,7 @@ def checked_id(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise IdInvalid(name=name, reason="it must be text")
     text = value.strip()
-    if not text:
+    if all(unicodedata.category(c) in {"Cf", "Zs"} for c in text):
         raise IdInvalid(name=name, reason="it is blank")
     if text in _WILDCARDS:
         raise IdInvalid(name=name, reason="a wildcard names nobody")

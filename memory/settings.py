@@ -95,6 +95,10 @@ def _check_url(url: str) -> None:
         raise ChromaAddressInvalid(reason="it starts with http:// or https://")
     if not parts.hostname or any(c.isspace() or not c.isprintable() for c in url):
         raise ChromaAddressInvalid(reason="the host is missing or holds blanks")
+    try:
+        parts.hostname.encode("idna")
+    except UnicodeError:
+        raise ChromaAddressInvalid(reason="the host is no name") from None
     if parts.username is not None or parts.password is not None:
         raise ChromaAddressInvalid(reason="put the token into its own field")
     if parts.query or parts.fragment:

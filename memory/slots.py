@@ -95,6 +95,7 @@ def end_mark(value: Memory, *, now: float) -> Memory:
         text="",
         kind=Kind.SEMANTIC,
         customer_id=value.customer_id,
+        conversation_id=value.conversation_id,
         occurred_at=value.stated_at,
         recorded_at=now,
         slot=value.slot,

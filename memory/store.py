@@ -6,6 +6,7 @@ from memory.chroma import PAGE, Chroma, Row, Vector
 from memory.namespace import About, Namespace
 from memory.records import (
     Columns,
+    Kind,
     Memory,
     belongs_to,
     from_row,
@@ -15,6 +16,11 @@ from memory.records import (
 )
 from memory.scope import Scope
 from memory.slots import settle
+
+SETTLE_ROUNDS = 6
+"""Times a slot is looked at again after its marks were changed; the next write does the rest."""
+
+_BLANK = Memory(memory_id="", text="", kind=Kind.SEMANTIC, occurred_at=0.0, recorded_at=0.0)
 
 type Stored = tuple[Memory, Vector]
 """One row with its vector."""
@@ -40,7 +46,8 @@ class MemoryStore:
         """The statements with these ids, all rows of each; ids of other scopes and unknown ones are left
         out.
         """
-        wanted = list(dict.fromkeys(memory_ids))
+        # A dot is in the ids of further parts only; they have no life of their own.
+        wanted = [i for i in dict.fromkeys(memory_ids) if "." not in i]
         heads = self._memories(scope, self._chroma.get(self._collection(scope), ids=wanted))
         rest = [row for head in heads for row in head.row_ids[1:]]
         if rest:
@@ -129,12 +136,11 @@ class MemoryStore:
             found = self._memories(scope, self._chroma.get(self._collection(scope), ids=ids))
             self.erase(scope, found)
             for slot in sorted({memory.slot for memory in found if memory.slot}):
-                self.restate(scope, settle(self.slot(scope, slot)))
+                self.settle(scope, slot)
 
     def write_marks(self, scope: Scope, marks: Sequence[Memory]) -> None:
         """Write marks that end slots; they have no text and a constant vector."""
-        vector = [1.0] + [0.0] * (self._about.dimension - 1)
-        self.write(scope, [(mark, vector) for mark in marks])
+        self.write(scope, [(mark, self._constant_vector) for mark in marks])
 
     def restate(self, scope: Scope, memories: Sequence[Memory]) -> None:
         """Change only what says whether these rows are current."""
@@ -162,11 +168,35 @@ class MemoryStore:
         self._change(scope, [(m, {"case_id": m.case_id or None}) for m in memories])
 
     def erase(self, scope: Scope, memories: Sequence[Memory]) -> None:
-        """Delete these rows."""
+        """Delete these rows, their words overwritten first."""
         ids = [row_id(memory.memory_id, memory.part) for memory in memories]
+        blank = dict.fromkeys(to_columns(_BLANK, scope))
+        blank |= {"scope": scope.history_key, "customer_id": scope.customer_id or None, "ends_slot": True}
+        vector = self._constant_vector
+        self._chroma.put(self._collection(scope), [Row(i, "", blank, vector) for i in ids])
         self._chroma.delete(self._collection(scope), ids)
 
+    def settle(self, scope: Scope, slot: str) -> list[Memory]:
+        """Make the marks of a slot tell the truth, also while others write to it.
+
+        Returns:
+            All rows of the slot, as they are in the end.
+        """
+        rows = self.slot(scope, slot)
+        for _ in range(SETTLE_ROUNDS):
+            changes = settle(rows)
+            if not changes:
+                break
+            self.restate(scope, changes)
+            # Somebody may have written meanwhile, seeing less than we do or more: look again.
+            rows = self.slot(scope, slot)
+        return rows
+
     # --- plumbing --------------------------------------------------------------------------------
+
+    @property
+    def _constant_vector(self) -> list[float]:
+        return [1.0] + [0.0] * (self._about.dimension - 1)
 
     @property
     def _chroma(self) -> Chroma:
