@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dify.settings import Settings
 from memory.embedding import BUILTIN, Embedder, EmbedderIdentity, Source
 from memory.embedding.builtin import BuiltinEmbedder
+from memory.embedding.model import is_vector
 from memory.embedding.openai_compatible import OpenAICompatibleEmbedder
 from memory.errors import (
     EmbedderFailed,
@@ -106,7 +107,7 @@ class DifyEmbedder:
             vectors = [list(map(float, vector)) for vector in answer.embeddings]
         except Exception:  # Dify reports every failure as a bare Exception with text of its own
             raise EmbedderFailed(model=str(self._identity)) from None
-        if len(vectors) != len(texts) or not all(vectors):
+        if len(vectors) != len(texts) or not all(map(is_vector, vectors)):
             raise EmbedderFailed(model=str(self._identity))
         return vectors
 

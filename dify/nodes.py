@@ -9,8 +9,8 @@ from enum import StrEnum
 from dify import answers
 from dify.answers import Answer
 from dify.parameters import Parameters
-from memory.content import read_content, read_metadata
-from memory.engine import Engine, Note
+from memory.content import Note, read_content, read_metadata
+from memory.engine import Engine
 from memory.errors import ParameterInvalid
 from memory.forgetting import MAX_MEMORY_IDS, Phase, Reach, Request
 from memory.identity import Caller

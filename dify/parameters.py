@@ -132,7 +132,8 @@ class Parameters:
         if value is None:
             return []
         if isinstance(value, str):
-            value = _json_list(value) or value.replace("\n", ",").split(",")
+            parsed = _json_list(value)
+            value = value.replace("\n", ",").split(",") if parsed is None else parsed
         if not isinstance(value, Sequence) or not all(isinstance(v, str) for v in value):
             raise ParameterInvalid(name=name, expected="a list of texts")
         return [v.strip() for v in value if v.strip()]
@@ -180,7 +181,9 @@ class Parameters:
             value = _json_object(value)
         if value is None or value == {}:
             return None
-        if not isinstance(value, dict) or not value.get("provider") or not value.get("model"):
+        if not isinstance(value, dict) or not all(
+            value.get(n) and isinstance(value[n], str) for n in ("provider", "model")
+        ):
             raise ParameterInvalid(name=name, expected="a model chosen from the list")
         return value
 

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 
 from memory.errors import ContentInvalid, ContentTooLarge, MetadataInvalid
 from memory.records import Kind, Metadata, Role
@@ -63,6 +64,27 @@ class Skipped:
 
     index: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a call to remember says beside its statements.
+
+    Attributes:
+        attribute: the slot of the customer's own facts; "" for none.
+        occurred_at: when they were so, seconds since 1970; None for now.
+        expires_in_seconds: from now; None for what the policy says.
+        metadata: the user's own.
+        extracts: whether a language model picks the facts worth keeping, instead of keeping all as it is.
+        zone: the customer's time zone, for words such as "yesterday".
+    """
+
+    attribute: str = ""
+    occurred_at: float | None = None
+    expires_in_seconds: float | None = None
+    metadata: Metadata | None = None
+    extracts: bool = False
+    zone: tzinfo = UTC
 
 
 def read_content(content: object, *, kind: Kind | None) -> tuple[list[Statement], list[Skipped]]:
@@ -170,16 +192,17 @@ def read_metadata(value: object) -> Metadata:
     if not isinstance(value, dict):
         raise MetadataInvalid(reason="it is not an object")
     kept: Metadata = {}
-    for key, item in value.items():
-        if not isinstance(key, str) or not key.strip():
+    for name, item in value.items():
+        key = clean(name) if isinstance(name, str) else ""
+        if not key:
             raise MetadataInvalid(reason="a key is empty")
-        if key.strip().casefold() in _IDENTITY_KEYS:
-            raise MetadataInvalid(reason=f"{key.strip().casefold()} is decided by the node, not by metadata")
+        if key.casefold() in _IDENTITY_KEYS:
+            raise MetadataInvalid(reason=f"{key.casefold()} is decided by the node, not by metadata")
         if item is None:
             continue
         if not isinstance(item, str | int | float | bool) or _is_nan(item):
             raise MetadataInvalid(reason="a value is neither text, number nor boolean")
-        kept[clean(key)] = clean(item) if isinstance(item, str) else item
+        kept[key] = clean(item) if isinstance(item, str) else item
     if len(kept) > MAX_METADATA_KEYS or len(json.dumps(kept)) > MAX_METADATA_LENGTH:
         raise MetadataInvalid(
             reason=f"it has over {MAX_METADATA_KEYS} keys or {MAX_METADATA_LENGTH} characters"

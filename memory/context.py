@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -20,7 +21,7 @@ _SECTIONS = {
     Kind.SEMANTIC: "Facts:",
     Kind.EPISODIC: "What happened:",
 }
-_FENCE = re.compile(r"<(\s*/?\s*customer_memory[^>]*)>?", re.IGNORECASE)
+_FENCE = re.compile(r"</?customer_memory")
 _CONTROL = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 _HOUR, _DAY = 3_600, 86_400
 
@@ -97,7 +98,7 @@ def age(seconds: float) -> str:
     if days < 60:
         return f"{days} days ago"
     if days < 730:
-        return f"{days * 12 // 365} months ago"
+        return f"{max(2, days * 12 // 365)} months ago"
     return f"{days // 365} years ago"
 
 
@@ -119,4 +120,14 @@ def _quoted(text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    return _FENCE.sub(r"(\1)", _CONTROL.sub("", text))
+    """The text in which nothing reads like the frame, however it is spelt: "<" becomes "(" there."""
+    characters = list(_CONTROL.sub("", text))
+    folded = [
+        (letter, place)
+        for place, character in enumerate(characters)
+        for letter in unicodedata.normalize("NFKC", character).casefold()
+        if not letter.isspace() and unicodedata.category(letter) not in {"Cf", "Mn"}
+    ]
+    for match in _FENCE.finditer("".join(letter for letter, _ in folded)):
+        characters[folded[match.start()][1]] = "("
+    return "".join(characters)

@@ -1,20 +1,18 @@
 """The engine: remember, recall, forget, link. Each verb resolves who is meant first, then does one thing."""
 
 import time
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from memory.chroma import Chroma
 from memory.clock import Clock, Deadline, system_clock
-from memory.content import Skipped, Statement
+from memory.content import Note, Skipped, Statement
 from memory.context import build
-from memory.embedding import BUILTIN, Embedder, EmbedderChoice, EmbedderIdentity
+from memory.embedding import EmbedderChoice
+from memory.embedding.remembered import NamespaceEmbedders
 from memory.errors import (
     ConversationMismatch,
-    EmbedderDimensionMismatch,
-    EmbedderMismatch,
     ForgetUnverified,
     LanguageModelMissing,
 )
@@ -28,7 +26,7 @@ from memory.forgetting import (
     erase_entries,
     select,
 )
-from memory.identity import Caller, Identity, Linked, Resolved, scope_of_customer, scope_of_owner
+from memory.identity import Caller, Identity, Linked, Resolved, scope_of_customer
 from memory.import_learning import TicketLearner
 from memory.importing import Handling, Imported, Importer
 from memory.learning import Learned, Said, learn
@@ -39,35 +37,15 @@ from memory.namespace import About, Namespace
 from memory.pacing import background, in_foreground
 from memory.policy import Policy, Redactor
 from memory.recalling import Hit, Question, Recalled, recall, standing_of
-from memory.records import Memory, Metadata
-from memory.remembering import Outcome, Remembered, Writing, remember, sweep
+from memory.records import Memory
+from memory.remembering import Outcome, Remembered, Writing, remember
 from memory.scope import Scope
 from memory.settings import ChromaSettings
 from memory.slots import heads, without_stale
 from memory.store import MemoryStore
 from memory.text import PART_LENGTH, clean
+from memory.upkeep import describe, expire
 from tickets.model import Ticket
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What a call to remember says beside its statements.
-
-    Attributes:
-        attribute: the slot of the customer's own facts; "" for none.
-        occurred_at: when they were so, seconds since 1970; None for now.
-        expires_in_seconds: from now; None for what the policy says.
-        metadata: the user's own.
-        extracts: whether a language model picks the facts worth keeping, instead of keeping all as it is.
-        zone: the customer's time zone, for words such as "yesterday".
-    """
-
-    attribute: str = ""
-    occurred_at: float | None = None
-    expires_in_seconds: float | None = None
-    metadata: Metadata | None = None
-    extracts: bool = False
-    zone: tzinfo = UTC
 
 
 class Engine:
@@ -94,7 +72,7 @@ class Engine:
         self._namespace = Namespace(Chroma(settings, deadline), settings)
         self._links = LinkStore(self._namespace)
         self._ledger = Ledger(self._namespace)
-        self._embedders = embedders
+        self._embedders = NamespaceEmbedders(self._namespace, embedders)
         self._language_model = language_model
         self._policy = policy or Policy()
         self._clock = clock
@@ -128,10 +106,11 @@ class Engine:
         now = self._clock()
         redactor = Redactor(self._policy)
         statements = [replace(s, text=redactor.text(s.text)) for s in statements]
+        self._namespace.chroma.renew()  # our own work on a long text is not the server's time
         resolved = self._identity(self._namespace.about()).resolve(caller)
         if not statements:
             return _remembered([], skipped, resolved, redactor, 0)
-        embedder, about = self._embedder_to_write()
+        embedder, about = self._embedders.to_write()
         store = MemoryStore(self._namespace, about)
         tokens = 0
         if note.extracts:
@@ -158,13 +137,14 @@ class Engine:
         """
         now = self._clock()
         question = replace(question, query=self._asked(question.query))
+        self._namespace.chroma.renew()
         about = self._namespace.about()
         resolved = self._identity(about).resolve(caller)
         hits: list[Hit] = []
         standing: list[Memory] = []
         if about is not None:
             store = MemoryStore(self._namespace, about)
-            embedder = self._embedder(about)
+            embedder = self._embedders.of(about)
             hits, standing = recall(store, embedder, resolved.scope, question, now=now)
         answers = [hit.memory for hit in hits]
         context = build(answers, standing, max_tokens=question.max_tokens, now=now)
@@ -241,7 +221,7 @@ class Engine:
         """
         self._namespace.chroma.renew()
         with background():
-            embedder, about = self._embedder_to_write(may_start=not is_dry)
+            embedder, about = self._embedders.to_write(may_start=not is_dry)
             store = MemoryStore(self._namespace, about)
             redactor = Redactor(self._policy)
             learner = self._learner(store, redactor, zone) if extracts else None
@@ -304,17 +284,7 @@ class Engine:
             Memories deleted, by kind.
         """
         about = self._namespace.about()
-        if about is None:
-            return {}
-        now = self._clock()
-        store = MemoryStore(self._namespace, about)
-        gone: Counter[str] = Counter()
-        for shard in range(about.shards):
-            self._namespace.chroma.renew()
-            for customer_id, conversation_id in store.owners_of_expired(shard, now=now):
-                scope = scope_of_owner(customer_id, conversation_id)
-                gone.update(str(m.kind) for m in sweep(store, scope, now=now) if m.part == 0)
-        return dict(gone)
+        return {} if about is None else expire(self._namespace, about, now=self._clock())
 
     # --- looking around --------------------------------------------------------------------------
 
@@ -342,19 +312,7 @@ class Engine:
 
     def describe(self) -> dict[str, str | int | None]:
         """The server's version, the namespace, its embedder, and how much it holds."""
-        version = self._namespace.chroma.check()
-        about = self._namespace.about()
-        shards = 0 if about is None else about.shards
-        return {
-            "chroma_version": version,
-            "namespace": self._namespace.name,
-            "embedder": None if about is None else str(about.embedder),
-            "dimension": None if about is None else about.dimension,
-            "shards": shards,
-            "rows": sum(self._namespace.count_rows(shards)),
-            "links": self._namespace.chroma.count(self._namespace.links),
-            "tickets": self._namespace.chroma.count(self._namespace.ledger),
-        }
+        return describe(self._namespace)
 
     def _asked(self, query: str) -> str:
         """A query as it may be searched for: clean, without secrets, and no longer than a text that is."""
@@ -398,26 +356,7 @@ class Engine:
             policy=self._policy,
         )
 
-    # --- which embedder --------------------------------------------------------------------------
-
-    def _embedder_to_write(self, *, may_start: bool = True) -> tuple[Embedder, About]:
-        """The embedder of the namespace, which is started with the chosen one if it is new."""
-        about = self._namespace.about()
-        if about is None:
-            embedder = _Checked(
-                self._embedders.open(self._embedders.chosen() or BUILTIN), None, self._namespace.chroma
-            )
-            dimension = len(embedder.embed_documents(["dimension"])[0])
-            if not may_start:
-                return embedder, self._namespace.planned(embedder.identity, dimension)
-            about = self._namespace.start(embedder.identity, dimension)
-        return self._embedder(about), about
-
-    def _embedder(self, about: About) -> Embedder:
-        chosen = self._embedders.chosen()
-        if chosen is not None and chosen != about.embedder:
-            raise EmbedderMismatch(stored=str(about.embedder), offered=str(chosen))
-        return _Checked(self._embedders.open(about.embedder), about, self._namespace.chroma)
+    # --- plumbing --------------------------------------------------------------------------------
 
     def _identity(self, about: About | None) -> Identity:
         store = MemoryStore(self._namespace, about) if about is not None else None
@@ -432,48 +371,10 @@ class Engine:
         if request.reach is Reach.MATCHING and request.query.strip() and not request.memory_ids:
             query = self._asked(request.query)
             question = Question(query=query, limit=100, include_superseded=True)
-            hits, _ = recall(store, self._embedder(about), resolved.scope, question, now=now)
+            hits, _ = recall(store, self._embedders.of(about), resolved.scope, question, now=now)
             return [h.memory for h in hits if request.admits(h.memory)], ()
         rows, missing = select(store, resolved, request)
         return heads(rows), missing
-
-
-class _Checked:
-    """An embedder whose vectors are checked against what the namespace remembers.
-
-    The time it takes is its own: it does not shorten what the database is allowed.
-    """
-
-    def __init__(self, embedder: Embedder, about: About | None, chroma: Chroma) -> None:
-        self._embedder = embedder
-        self._about = about
-        self._chroma = chroma
-
-    @property
-    def identity(self) -> EmbedderIdentity:
-        return self._embedder.identity
-
-    def embed_documents(self, texts: Sequence[str]) -> list[Sequence[float]]:
-        started = time.monotonic()
-        vectors = self._embedder.embed_documents(texts)
-        self._chroma.allow(time.monotonic() - started)
-        return [self._checked(vector) for vector in vectors]
-
-    def embed_query(self, text: str) -> Sequence[float]:
-        started = time.monotonic()
-        vector = self._embedder.embed_query(text)
-        self._chroma.allow(time.monotonic() - started)
-        return self._checked(vector)
-
-    def _checked(self, vector: Sequence[float]) -> Sequence[float]:
-        if self._about is not None and len(vector) != self._about.dimension:
-            raise EmbedderDimensionMismatch(
-                offered=str(self.identity),
-                offered_dimension=len(vector),
-                stored=str(self._about.embedder),
-                stored_dimension=self._about.dimension,
-            )
-        return vector
 
 
 def _remembered(

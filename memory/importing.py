@@ -16,18 +16,13 @@ from memory.import_learning import Lesson, TicketLearner
 from memory.ledger import Entry, Ledger, Mode, TicketKey
 from memory.links import Link, LinkStore
 from memory.policy import Policy, Redactor
-from memory.records import Kind, Memory, Role, in_scope
+from memory.records import Memory
 from memory.remembering import Action, Writing, parts_of, record_of, remember
 from memory.scope import Scope, checked_id, customer_scope
 from memory.settings import DEFAULT_SHARDS
 from memory.store import MemoryStore
-from memory.text import clean, digest, one_line, split
-from tickets.model import Ticket, TicketMessage, content_hash
-
-MAX_REPLY_LENGTH = 600
-"""Characters of the agent's answer that are kept beside a message."""
-MAX_TOPIC_LENGTH = 200
-_STEP = 1e-6
+from memory.ticket_memories import memories_of, memory_id_of
+from tickets.model import Ticket, content_hash
 
 
 class Status(StrEnum):
@@ -206,52 +201,12 @@ class Importer:
         return self._scope_of(customer_id)
 
     def _plan(self, ticket: Ticket, scope: Scope, entry: Entry | None, *, now: float) -> _Plan:
-        memories = tuple(self._memories(ticket, scope, now=now))
+        memories = tuple(memories_of(ticket, scope, self._redactor, self._policy, now=now))
         kept: tuple[str, ...] = ()
         if ticket.is_partial and entry is not None and entry.customer_id == scope.customer_id:
-            told = {_memory_id(ticket, m, scope) for m in ticket.messages}
+            told = {memory_id_of(ticket, m, scope) for m in ticket.messages}
             kept = tuple(r for r in entry.row_ids if r.partition(".")[0] not in told)
         return _Plan(ticket, scope, entry, memories, kept)
-
-    def _memories(self, ticket: Ticket, scope: Scope, *, now: float) -> list[Memory]:
-        """One event a message of the customer's own, with what the ticket is about and what was answered."""
-        memories = []
-        topic = self._redactor.text(one_line(clean(ticket.subject or "")))[:MAX_TOPIC_LENGTH]
-        for index, message in enumerate(ticket.messages):
-            is_customer = message.role == "customer"
-            # A private note is here only if the import asked for it.
-            is_wanted = is_customer or not message.is_public
-            if not is_wanted or message.is_redacted:
-                continue
-            text = self._redactor.text(clean(message.text))
-            if not text:
-                continue
-            occurred_at = message.created_at.timestamp()
-            memories.append(
-                in_scope(
-                    Memory(
-                        memory_id="",
-                        text=text,
-                        kind=Kind.EPISODIC,
-                        role=Role.CUSTOMER if is_customer else Role.AGENT,
-                        conversation_id=ticket.conversation_id,
-                        case_id=ticket.case_id or "",
-                        occurred_at=occurred_at,
-                        expires_at=self._policy.expires_at(Kind.EPISODIC, occurred_at, None),
-                        recorded_at=now + index * _STEP,
-                        basis=_basis(ticket, message),
-                        topic=topic,
-                        reply=self._redactor.text(_reply_to(ticket, index)),
-                        source=ticket.source,
-                        ticket_id=ticket.ticket_id,
-                        message_id=message.message_id,
-                        digest=digest(text),
-                        parts=max(1, len(split(text))),
-                    ),
-                    scope,
-                )
-            )
-        return memories
 
     def _link(
         self, plans: Sequence[_Plan], results: dict[TicketKey, TicketResult], *, now: float
@@ -373,34 +328,6 @@ def neighbourhood(ticket: Ticket) -> int:
     usual number of shards; for another one it is only a worse order.
     """
     return customer_scope(ticket.customer_id or "").shard(DEFAULT_SHARDS)
-
-
-def _reply_to(ticket: Ticket, index: int) -> str:
-    """What an agent said next in public, before the customer spoke again; else "", cut to a few sentences."""
-    for message in ticket.messages[index + 1 :]:
-        if message.role == "customer":
-            return ""
-        if message.role == "agent" and message.is_public and message.text:
-            return split(clean(message.text), length=MAX_REPLY_LENGTH)[0]
-    return ""
-
-
-def _basis(ticket: Ticket, message: TicketMessage) -> str:
-    return f"ticket:{len(ticket.source)}:{ticket.source}:{ticket.ticket_id}:{message.message_id}"
-
-
-def _memory_id(ticket: Ticket, message: TicketMessage, scope: Scope) -> str:
-    """The id the memory of a message has, whether or not the message makes one now."""
-    probe = Memory(
-        memory_id="",
-        text="",
-        kind=Kind.EPISODIC,
-        occurred_at=0.0,
-        recorded_at=0.0,
-        basis=_basis(ticket, message),
-        message_id=message.message_id,
-    )
-    return in_scope(probe, scope).memory_id
 
 
 def _entry(plan: _Plan, *, now: float, is_complete: bool) -> Entry:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from memory.chroma import Row
+from memory.identity import scope_of_customer
 from memory.namespace import Namespace, unsearched_vector
 from memory.records import Columns
-from memory.scope import Scope, customer_scope, hashed
+from memory.scope import Scope, hashed
 
 type TicketKey = tuple[str, str]
 """Source and ticket id."""
@@ -59,7 +60,7 @@ class Entry:
     @property
     def scope(self) -> Scope:
         """The scope of the customer."""
-        return customer_scope(self.customer_id)
+        return scope_of_customer(self.customer_id)
 
 
 class Ledger:

@@ -45,6 +45,7 @@ class Namespace:
         self.chroma = chroma
         self._settings = settings
         chroma.when_gone = self._start_again
+        chroma.before_create = self._before_create
 
     @property
     def name(self) -> str:
@@ -67,8 +68,12 @@ class Namespace:
             known = _known.put(key, _about(stored))
         return known
 
-    def start(self, embedder: EmbedderIdentity, dimension: int) -> About:
+    def start(self, embedder: EmbedderIdentity, dimension: int, *, shards: int | None = None) -> About:
         """Start the namespace with an embedding model, unless another call has started it already.
+
+        Args:
+            embedder, dimension: the model.
+            shards: collections to spread customers over; None for what the settings say.
 
         Returns:
             What it remembers now, which may name another model than the one given.
@@ -81,7 +86,7 @@ class Namespace:
                 "provider": embedder.provider,
                 "model": embedder.model,
                 "dimension": dimension,
-                "shards": self._settings.shards,
+                "shards": shards or self._settings.shards,
             },
         )
         return _about(stored)
@@ -94,13 +99,27 @@ class Namespace:
         """Rows in each of the collections of memories."""
         return (self.chroma.count(self.memories(shard)) for shard in range(shards))
 
+    def _before_create(self, collection: str) -> None:
+        """Make sure, before a collection of memories is created, that the namespace is still the one we know.
+
+        Raises:
+            EmbedderMismatch: it was deleted and started anew with another model.
+        """
+        about = _known.get((*_place(self._settings), self.name))
+        if about is None or not collection.startswith(self._collection("m")):
+            return
+        stored = self.start(about.embedder, about.dimension, shards=about.shards)
+        if stored != about:
+            _known.pop((*_place(self._settings), self.name))
+            raise EmbedderMismatch(stored=str(stored.embedder), offered=str(about.embedder))
+
     def _start_again(self, is_write: bool) -> None:
         """The namespace was deleted while this process used it: start it anew before anything is written."""
         known = _known.pop((*_place(self._settings), self.name))
         if known is None or not is_write:
             return
-        now = self.start(known.embedder, known.dimension)
-        if now != known:
+        now = self.start(known.embedder, known.dimension, shards=known.shards)
+        if now.embedder != known.embedder:
             raise EmbedderMismatch(stored=str(now.embedder), offered=str(known.embedder))
 
     def memories(self, shard: int) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from memory import errors
 from memory.clock import Deadline
+from memory.embedding.model import is_vector
 from memory.errors import MemoryFault
 from memory.settings import OpenAICompatibleSettings
 
@@ -70,12 +71,14 @@ def create_embeddings(settings: OpenAICompatibleSettings, texts: list[str]) -> l
         SetupError, ServiceError, TextRefused: see `EMBEDDER_FAULTS`.
     """
 
-    def work(client: OpenAI) -> list[list[float]]:
-        answer = client.embeddings.create(input=texts, model=settings.model, encoding_format="float")
+    def work(client: OpenAI, seconds: float) -> list[list[float]]:
+        answer = client.embeddings.create(
+            input=texts, model=settings.model, encoding_format="float", timeout=seconds
+        )
         return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
 
     vectors = _patiently(settings, work, EMBEDDER_FAULTS)
-    if len(vectors) != len(texts) or not all(vectors):
+    if len(vectors) != len(texts) or not all(map(is_vector, vectors)):
         raise errors.EmbedderFailed(model=settings.model)
     return vectors
 
@@ -88,12 +91,13 @@ def create_answer(settings: OpenAICompatibleSettings, system: str, user: str) ->
             by a filter.
     """
 
-    def work(client: OpenAI) -> tuple[str, int]:
+    def work(client: OpenAI, seconds: float) -> tuple[str, int]:
         answer = client.chat.completions.create(
             model=settings.model,
             messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
             temperature=0.0,
             max_tokens=MAX_ANSWER_TOKENS,
+            timeout=seconds,
         )
         choice = answer.choices[0]
         held_back = choice.finish_reason == "content_filter"
@@ -106,7 +110,9 @@ def create_answer(settings: OpenAICompatibleSettings, system: str, user: str) ->
     return text, tokens
 
 
-def _patiently[T](settings: OpenAICompatibleSettings, work: Callable[[OpenAI], T], faults: Faults) -> T:
+def _patiently[T](
+    settings: OpenAICompatibleSettings, work: Callable[[OpenAI, float], T], faults: Faults
+) -> T:
     """Run a request, again after 429, 5xx or a broken connection, all of it within the time limit.
 
     A request that timed out is not sent again: the service has the first one still to do.
@@ -117,7 +123,7 @@ def _patiently[T](settings: OpenAICompatibleSettings, work: Callable[[OpenAI], T
     client = client_of(settings)
     for attempt in range(RETRIES + 1):
         try:
-            return work(client.with_options(timeout=max(0.01, deadline.remaining())))
+            return work(client, max(0.01, deadline.remaining()))
         except Exception as error:  # openai's errors, and what a wrong server's answer leads to
             fault = translate(error, settings.model, faults)
             may_pass = isinstance(
@@ -174,7 +180,8 @@ def client_of(settings: OpenAICompatibleSettings) -> OpenAI:
     """The client for these settings."""
     from openai import DefaultHttpx2Client, Omit, OpenAI
 
-    unsent: Any = {"OpenAI-Organization": Omit(), "OpenAI-Project": Omit()}
+    names = ("OpenAI-Organization", "OpenAI-Project")
+    unsent: Any = {name: Omit() for name in names}
     with _clients_lock:
         client = _clients.pop(settings, None)
         if client is None:
@@ -190,6 +197,8 @@ def client_of(settings: OpenAICompatibleSettings) -> OpenAI:
                 max_retries=0,
                 http_client=DefaultHttpx2Client(trust_env=False),
             )
+            # The client adds headers of OPENAI_CUSTOM_HEADERS over ours; it has no argument against that.
+            client._custom_headers = unsent
         _clients[settings] = client
         if len(_clients) > MAX_CLIENTS:
             _clients.popitem(last=False)[1].close()

@@ -108,7 +108,9 @@ def checked_id(name: str, value: object) -> str:
     if value is None or value == "":
         return ""
     if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+        if abs(value) >= 10**MAX_ID_LENGTH:
+            raise IdInvalid(name=name, reason=f"it is longer than {MAX_ID_LENGTH} characters")
+        value = str(value)
     if not isinstance(value, str):
         raise IdInvalid(name=name, reason="it must be text")
     text = value.strip()

@@ -18,7 +18,7 @@ DEFAULT_SHARDS = 64
 SHARDS_RANGE = (1, 1024)
 
 # Chroma collection names allow these characters; a suffix without "-" is appended to the namespace.
-_NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_NAMESPACE = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _MAX_PORT = 65_535
 
@@ -57,7 +57,7 @@ class ChromaSettings:
         if not self.token.isascii() or not self.token.isprintable():
             raise SettingInvalid(name="chroma_token", expected="printable ASCII characters")
         for name, value in (("chroma_tenant", self.tenant), ("chroma_database", self.database)):
-            if not value.isprintable() or not value.strip() or "/" in value:
+            if not value.isprintable() or not value.strip(". ") or "/" in value:
                 raise SettingInvalid(name=name, expected="a name without slashes")
         if not _NAMESPACE.fullmatch(self.namespace):
             raise SettingInvalid(
@@ -74,7 +74,8 @@ class ChromaSettings:
     @property
     def base_url(self) -> str:
         """The address without a trailing slash."""
-        return self.url.rstrip("/")
+        scheme, _, rest = self.url.rstrip("/").partition("://")
+        return f"{scheme.lower()}://{rest}"
 
     @property
     def headers(self) -> dict[str, str]:
@@ -130,14 +131,12 @@ class OpenAICompatibleSettings:
 
     def __post_init__(self) -> None:
         try:
-            parts = urlsplit(self.base_url)
-            usable = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        except ValueError:
-            usable = False
-        if not usable or any(c.isspace() for c in self.base_url):
+            _check_url(self.base_url)
+        except ChromaAddressInvalid:
             raise SettingInvalid(
-                name=f"{self.purpose}_base_url", expected="an http or https address, up to its version"
-            )
+                name=f"{self.purpose}_base_url",
+                expected="an http or https address, up to its version",
+            ) from None
         if not self.model.strip():
             raise SettingInvalid(name=f"{self.purpose}_model", expected="the name of a model")
         if not self.api_key.isascii() or not self.api_key.isprintable():

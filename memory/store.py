@@ -75,18 +75,6 @@ class MemoryStore:
         rows = self._chroma.get(self._collection(scope), where={"expiring": scope.key})
         return self._memories(scope, rows)
 
-    def owners_of_expired(self, shard: int, *, now: float) -> list[tuple[str, str]]:
-        """Whom the expired rows of a shard belong to: (customer id, conversation id), for upkeep only.
-
-        No text leaves this function; the rows themselves are read again within their scope.
-        """
-        rows = self._chroma.get(self._namespace.memories(shard))
-        found = (from_row(row.row_id, "", row.columns) for row in rows)
-        owners = (
-            (m.customer_id, "" if m.customer_id else m.conversation_id) for m in found if m.is_expired(now)
-        )
-        return sorted(set(owners))
-
     def nearest(self, scope: Scope, vector: Vector, *, limit: int) -> dict[str, float]:
         """Row ids of the live rows nearest to a vector, with their cosine similarity, -1 to 1."""
         found = self._chroma.nearest(self._collection(scope), vector, where={"scope": scope.key}, limit=limit)

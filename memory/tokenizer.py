@@ -11,10 +11,13 @@ import unicodedata
 # Scripts written without blanks between words: Thai to Khmer, kana, Han, Hangul.
 _DENSE = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"
-    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 )
 _DENSE_RUN = re.compile(f"[{_DENSE}]+")
-_WORD = re.compile(rf"[^\W_{_DENSE}]+")
+# Vowel signs and points belong to the word they are written in, though they are no letters.
+_SIGNS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+_LETTER = rf"(?:[^\W_{_DENSE}]|[{_SIGNS}])"
+_WORD = re.compile(rf"[^\W_{_DENSE}]{_LETTER}*+")
 # Possessive, and only from the start of a word, so that the time stays proportional to the text.
 _IDENTIFIER = re.compile(rf"(?<![^\W_{_DENSE}])[^\W_{_DENSE}]++(?:[-_.@/:+#]+[^\W_{_DENSE}]++)++")
 _NUMBER = re.compile(r"\d")

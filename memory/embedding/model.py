@@ -1,11 +1,21 @@
 """The interface of an embedder, and the name a namespace remembers it by."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 type Vector = Sequence[float]
+
+
+def is_vector(value: object) -> bool:
+    """Whether a service's answer is a vector: a list of finite numbers, not empty."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(x, int | float) and math.isfinite(x) for x in value)
+    )
 
 
 class Source(StrEnum):

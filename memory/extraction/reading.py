@@ -36,16 +36,20 @@ def read_items(answer: str) -> list[Any]:
         UnreadableAnswer: there is no list in it.
     """
     text = _THINKING.sub(" ", answer[:_MAX_ANSWER])
-    for start in _starts(text):
-        value = _value_at(text, start)
-        items = _items(value)
-        if items is not None:
+    starts = list(_starts(text))
+    for start in starts:
+        items = _items(_value_at(text, start))
+        # An empty list further in may be a detail of an item that was cut off.
+        if items or (items is not None and start == starts[0]):
             return items
-    for start in _starts(text):
-        if text[start] == "[":
-            items = _whole_items(text, start + 1)
-            if items:
-                return items
+    for start in starts:
+        items = _whole_items(text, start + 1) if text[start] == "[" else []
+        if items:
+            return items
+    for start in starts:
+        value = _value_at(text, start)
+        if isinstance(value, dict) and "text" in value:
+            return [value]
     raise UnreadableAnswer
 
 
@@ -73,7 +77,7 @@ def _items(value: Any) -> list[Any] | None:
         for key in _KEYS:
             if isinstance(value.get(key), list):
                 return list(value[key])
-        return [value] if "text" in value else None
+        return None
     if isinstance(value, list) and all(isinstance(item, dict) for item in value):
         return value
     return None

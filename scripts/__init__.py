@@ -1,0 +1,1 @@
+"""Command lines for those who run the plugin; they are not part of the package."""
