@@ -1,13 +1,13 @@
 """Checks what a language model listed, item by item: what does not hold is left out, the rest is kept."""
 
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from memory.extraction.model import Fact, KnownSlot, Message, Rejected
+from memory.extraction.times import resolve_time
 from memory.records import Role
 from memory.text import clean
 
@@ -27,12 +27,6 @@ _CUSTOMER_NAMES = {
     "用户",
     "本人",
 }
-LANGUAGES = ["en", "zh", "zh-Hant", "es", "de", "fr", "pt", "it", "nl", "ja", "ko"]
-LANGUAGES += ["ru", "ar", "tr", "pl", "th"]
-"""In which words for a time are understood: those of the built-in embedder."""
-_LATEST_AHEAD_SECONDS = 366 * 86_400.0
-"""How far after its message a fact may lie; a date further off is a misreading."""
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 
 
 def _text_or_none(value: Any) -> Any:
@@ -101,16 +95,14 @@ def _check(
     reason = _reason_against(item, messages, known, min_confidence=min_confidence)
     if reason:
         return reason
-    subject, attribute = item.subject, item.attribute
-    if item.slot is not None:
-        subject, attribute = known[item.slot - 1].subject, known[item.slot - 1].attribute
-    if item.kind != "semantic":
-        attribute = ""
+    subject, attribute = _slot(item, known)
+    if not item.still_true and not attribute:
+        return "no_longer_true"
     return Fact(
         text=clean(item.text),
         kind=item.kind,
-        subject=_subject(subject) if attribute else "",
-        attribute=" ".join(attribute.replace("_", " ").split()),
+        subject=subject,
+        attribute=attribute,
         occurred_at=resolve_time(item.when, messages[item.message].sent_at, zone=zone),
         is_still_so=item.still_true,
         confidence=item.confidence,
@@ -134,63 +126,21 @@ def _reason_against(
             return reason
     if messages[item.message].role is not Role.CUSTOMER:
         return "not_the_customers_words"
-    if not item.still_true and not item.attribute and item.slot is None:
-        return "no_longer_true"
     return ""
 
 
-def _subject(subject: str) -> str:
-    return "" if subject.casefold() in _CUSTOMER_NAMES else subject
+def _slot(item: _Item, known: Sequence[KnownSlot]) -> tuple[str, str]:
+    """Subject and attribute of the slot a fact speaks of; only what holds until it changes has one."""
+    if item.kind != "semantic":
+        return "", ""
+    if item.slot is not None:
+        return known[item.slot - 1].subject, known[item.slot - 1].attribute
+    attribute = _name(item.attribute.replace("_", " "))
+    subject = _name(item.subject)
+    if not attribute or subject.casefold() in _CUSTOMER_NAMES:
+        subject = ""
+    return subject, attribute
 
 
-def resolve_time(when: str | None, sent_at: float, *, zone: tzinfo) -> float:
-    """When something was so: a date as it stands, words such as "yesterday" against the message's own time.
-
-    Args:
-        when: ISO date or time, or words in any of the usual languages; None for the message's time.
-        sent_at: when the message was sent, seconds since 1970.
-        zone: the customer's time zone, for dates and words without one.
-
-    Returns:
-        Seconds since 1970. What cannot be read, or lies over a year after the message, gives the message's
-        own time. A date without a time is the message's time of that day.
-    """
-    if not when or not when.strip():
-        return sent_at
-    sent = datetime.fromtimestamp(sent_at, zone)
-    moment = _iso(when.strip(), sent) or _words(when.strip(), sent)
-    if moment is None:
-        return sent_at
-    seconds = moment.timestamp()
-    return seconds if seconds <= sent_at + _LATEST_AHEAD_SECONDS else sent_at
-
-
-def _iso(when: str, sent: datetime) -> datetime | None:
-    if not _ISO_DATE.fullmatch(when):
-        return None
-    try:
-        moment = datetime.fromisoformat(when)
-    except ValueError:
-        return None
-    if len(when) == len("2024-03-01"):
-        return moment.replace(hour=sent.hour, minute=sent.minute, second=sent.second, tzinfo=sent.tzinfo)
-    return moment if moment.tzinfo else moment.replace(tzinfo=sent.tzinfo)
-
-
-def _words(when: str, sent: datetime) -> datetime | None:
-    import dateparser
-
-    if not any(character.isalpha() for character in when):
-        return None
-    base = sent.astimezone(UTC).replace(tzinfo=None) + (sent.utcoffset() or sent - sent)
-    try:
-        moment: datetime | None = dateparser.parse(
-            when,
-            languages=LANGUAGES,
-            settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past"},
-        )
-    except (ValueError, OverflowError, RecursionError):
-        return None
-    if moment is None:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=sent.tzinfo)
+def _name(text: str) -> str:
+    return " ".join(clean(text).split())
