@@ -21,6 +21,10 @@ IMPORTS, RECALLS = 8, 40
 ROUNDS = 5
 KNOWN_TICKETS = 1_000
 TICKETS_A_REQUEST = 400
+BURSTS = 4
+"""Times the forty recall one after another in a round."""
+IMPORT_SECONDS = 20
+"""Time limit of an import request, so that the end of a round does not take long."""
 LARGEST_RATIO = 2.0
 KEY = "benchmark-key"
 HEADERS = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
@@ -31,22 +35,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N")
     parser.add_argument("--imports", type=int, default=IMPORTS, metavar="N")
+    parser.add_argument("--tickets", type=int, default=TICKETS_A_REQUEST, metavar="N", help="of one request")
     options = parser.parse_args()
     known = generate(KNOWN_TICKETS)
     alone: list[float] = []
     busy: list[float] = []
     with ChromaServer() as chroma, PluginProcess() as plugin:
-        calls = Calls(plugin, {"api_key": KEY, "chroma_url": chroma.url, "namespace": "benchmark"})
+        settings: Json = {"api_key": KEY, "chroma_url": chroma.url, "namespace": "benchmark"}
+        calls = Calls(plugin, {**settings, "import_seconds": str(IMPORT_SECONDS)}, options.tickets)
         calls.import_all(known)
         calls.recall_at_once(known)  # opens connections and reads the index
         imported = 0
         for number in range(options.rounds):
-            alone += calls.recall_at_once(known)
+            alone += [seconds for _ in range(BURSTS) for seconds in calls.recall_at_once(known)]
             with calls.importing(options.imports, first=number * 1_000) as done:
-                busy += calls.recall_at_once(known)
+                bursts = [calls.recall_at_once(known) for _ in range(BURSTS)]
                 meanwhile = sum(done)
+            busy += [seconds for burst in bursts for seconds in burst]
             imported += sum(done)
-            print(f"round {number + 1}: {meanwhile} tickets imported meanwhile, {sum(done)} in the end")
+            shown = ", ".join(f"{statistics.median(burst) * 1000:.0f}" for burst in bursts)
+            print(f"round {number + 1}: medians {shown} ms; {meanwhile} tickets imported until then")
     print(f"recall alone            {_described(alone)}")
     print(f"recall beside imports   {_described(busy)}")
     ratio = statistics.median(busy) / statistics.median(alone)
@@ -60,11 +68,12 @@ class Calls:
     Args:
         plugin: the running process.
         settings: of the endpoint.
+        tickets: of one request to import.
 
     """
 
-    def __init__(self, plugin: PluginProcess, settings: Json) -> None:
-        self._plugin, self._settings = plugin, settings
+    def __init__(self, plugin: PluginProcess, settings: Json, tickets: int) -> None:
+        self._plugin, self._settings, self._tickets = plugin, settings, tickets
 
     def recall_at_once(self, known: Round) -> list[float]:
         """Forty people recall at the same moment, each of another customer; seconds of each.
@@ -95,25 +104,28 @@ class Calls:
 
     @contextmanager
     def importing(self, count: int, *, first: int) -> Iterator[list[int]]:
-        """So many imports under way, request after request, until the block ends; tickets done of each."""
+        """So many imports at once, request after request, until the block ends; tickets done of each."""
         done = [0] * count
         is_over = threading.Event()
-        under_way = threading.Semaphore(0)
+        together = threading.Barrier(count + 1)
 
         def work(number: int) -> None:
             for turn in itertools.count():
                 before = done[number]
                 name = f"source-{first}-{number}-{turn}"
-                for count_now in self._import(generate(TICKETS_A_REQUEST, seed=first + number), name):
+                tickets = generate(self._tickets, seed=first + number, customers=name)
+                if turn == 0:
+                    together.wait()
+                for count_now in self._import(tickets, name):
                     done[number] = before + count_now
-                    under_way.release()
+                    if is_over.is_set():
+                        break
                 if is_over.is_set():
                     return
 
         with ThreadPoolExecutor(count) as pool:
             workers = [pool.submit(work, number) for number in range(count)]
-            while not all(done) and not any(worker.done() for worker in workers):
-                under_way.acquire(timeout=1)
+            together.wait()
             try:
                 yield done
             finally:
@@ -123,14 +135,16 @@ class Calls:
 
     def import_all(self, tickets: Round) -> None:
         """Import tickets to their end."""
-        for _ in self._import(tickets, "known"):
-            pass
+        for done in self._import(tickets, "known"):
+            total = done
+        if total != len(tickets.tickets):
+            raise SystemExit(f"{total} of {len(tickets.tickets)} tickets imported")
 
     def _import(self, tickets: Round, source: str) -> Iterator[int]:
-        """Import tickets; the number done, each time there is news.
+        """Import tickets; the number done after each request.
 
         Raises:
-            SystemExit: not all of them were imported.
+            SystemExit: one of them was not imported.
         """
         body = json.dumps(tickets.tickets).encode()
         cursor, imported = "0", 0
@@ -141,13 +155,13 @@ class Calls:
             for piece in self._plugin.streamed_endpoint(raw, settings=self._settings):
                 if isinstance(piece, bytes):
                     report = json.loads(piece)
-                    yield report.get("done", 0)
             if "tickets" not in report:
                 raise SystemExit(f"an import failed: {report}")
             imported += report["tickets"]["imported"]
             cursor = report["cursor"]
-        if imported != len(tickets.tickets):
-            raise SystemExit(f"{imported} of {len(tickets.tickets)} tickets imported")
+            if imported != report["done"]:
+                raise SystemExit(f"{imported} of {report['done']} tickets imported")
+            yield imported
 
 
 def _described(seconds: list[float]) -> str:

@@ -1,7 +1,7 @@
 """The replay set: support dialogues of ours, and what a careful person would keep of each.
 
-A file of `tests/data/dialogues` is a list of dialogues in one language about one topic. People and addresses in
-them are invented.
+A file of `tests/data/dialogues` is a list of dialogues in one language about one topic. People and addresses
+in them are invented.
 """
 
 import re

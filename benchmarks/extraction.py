@@ -102,9 +102,8 @@ def assign(dialogue: Dialogue, facts: Sequence[Fact]) -> dict[int, int]:
     """Which fact tells which expected one, each used once, as many as possible: index to position."""
     candidates = []
     for expected in dialogue.facts:
-        telling = [i for i, fact in enumerate(facts) if expected.is_told_by(fact.text)]
-        telling.sort(key=lambda i, e=expected: not is_in_slot(e, facts[i]))  # type: ignore[misc]
-        candidates.append(telling)
+        telling = [(is_in_slot(expected, f), i) for i, f in enumerate(facts) if expected.is_told_by(f.text)]
+        candidates.append([i for fits, i in telling if fits] + [i for fits, i in telling if not fits])
     taken: dict[int, int] = {}
 
     def place(index: int, tried: set[int]) -> bool:
@@ -130,7 +129,7 @@ def is_in_slot(expected: ExpectedFact, fact: Fact) -> bool:
 
 
 def _are_alike(ours: str, theirs: str) -> bool:
-    """ "plan" and "subscription plan" are; "" is like itself only."""
+    """Whether one name holds the other, as "subscription plan" holds "plan"; "" is like itself only."""
     one, other = (set(name.casefold().replace("-", " ").split()) for name in (ours, theirs))
     return bool(one and other and (one <= other or other <= one)) or one == other
 

@@ -82,17 +82,19 @@ class Round:
             file.write("\n]}\n")
 
 
-def generate(count: int, *, seed: int = 1) -> Round:
+def generate(count: int, *, seed: int = 1, customers: str = "customer") -> Round:
     """Tickets of a first export.
 
     Args:
         count: how many; the customer's messages are 2.5 times as many, the customers a fifth.
         seed: of the random numbers.
+        customers: what their ids begin with.
     """
     chance = random.Random(seed)
-    customers = max(1, count // TICKETS_PER_CUSTOMER)
+    some = max(1, count // TICKETS_PER_CUSTOMER)
     sizes = [2 + number % 2 for number in range(count)]
-    result = Round([_ticket(number, number % customers, size, chance) for number, size in enumerate(sizes)])
+    owners = [f"{customers}-{number % some}" for number in range(count)]
+    result = Round([_ticket(number, owners[number], size, chance) for number, size in enumerate(sizes)])
     for ticket, size in zip(result.tickets, sizes, strict=True):
         customer = str(ticket["customer_id"])
         result.messages[customer] = result.messages.get(customer, 0) + size
@@ -135,7 +137,7 @@ def customer_texts(tickets: Round) -> Iterator[str]:
             yield from (message["text"] for message in messages if message["role"] == "customer")
 
 
-def _ticket(number: int, customer: int, size: int, chance: random.Random) -> dict[str, object]:
+def _ticket(number: int, customer: str, size: int, chance: random.Random) -> dict[str, object]:
     opened = _FIRST + timedelta(minutes=97 * number)
     messages: list[dict[str, object]] = []
     for turn in range(size):
@@ -145,7 +147,7 @@ def _ticket(number: int, customer: int, size: int, chance: random.Random) -> dic
             messages.append(_message(len(messages), "agent", at + timedelta(hours=2), chance))
     return {
         "ticket_id": f"T-{number}",
-        "customer_id": f"customer-{customer}",
+        "customer_id": customer,
         "subject": f"About {chance.choice(_THINGS)}",
         "status": "solved",
         "tags": ["generated"],

@@ -24,7 +24,7 @@ Each fact has:
 "subject": "" for the customer; else the thing it is about, such as "order A-17"
 "attribute": for a semantic fact with one value at a time, its short English name, such as "plan", "database", "delivery address"; else ""
 "slot": the number of the known value it changes or repeats; else null
-"when": when it was or became so: a date (2024-03-01), a date and time, or the customer's own words ("yesterday"); null if not said
+"when": when it was or became so: the date (2024-03-01), worked out from the message's own date where the customer says "yesterday" or "last Friday"; null if not said
 "still_true": false if the customer says it no longer holds and names no new value
 "confidence": 0 to 1
 "message": the number of the customer message it comes from
@@ -56,7 +56,7 @@ def user_prompt(messages: Sequence[Message], known: Sequence[KnownSlot], *, zone
 
 
 def _slot(number: int, slot: KnownSlot) -> str:
-    name = " / ".join(filter(None, (one_line(slot.subject), one_line(slot.attribute))))
+    name = " / ".join(filter(None, (one_line(slot.subject)[:100], one_line(slot.attribute)[:100])))
     return f"{number}. {name}: {one_line(slot.value)[:200]}"
 
 

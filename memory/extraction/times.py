@@ -13,9 +13,17 @@ _FIRST_YEAR = 1900
 _LIKELY_AHEAD_DAYS = 60
 """A day without a year that lies further ahead is taken for last year's."""
 _CHINESE_DIGITS = {digit: n for n, digit in enumerate("一二三四五六七八九十", start=1)} | {"两": 2}
-_CHINESE_NUMBER = re.compile("[一二两三四五六七八九十](?=个?(?:天|日|周|星期|礼拜|月|年|小时|分钟)[前后])")
-_CHINESE_DATE = re.compile(r"(?:(\d{4})\s*年\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号號]")
-_CHINESE_WEEKDAY = re.compile("(上|这|這|本|下)?[个個]?(?:周|週|星期|礼拜|禮拜)([一二三四五六日天])")
+_CHINESE_NUMBER = re.compile(
+    "[一二三四五六七八九十两]{1,3}(?=个?(?:天|日|周|星期|礼拜|月|年|小时|分钟|号|號))"
+)
+_CHINESE_DATE = re.compile(
+    r"(?:(今年|去年|前年|明年|\d{4}\s*年|\d{2}\s*年)\s*)?(\d{1,2})\s*月\s*(\d{1,2})\s*[日号號]"
+)
+_CHINESE_YEARS = {"今年": 0, "去年": -1, "前年": -2, "明年": 1}
+_CHINESE_WEEKDAY = re.compile("(上+|这|這|本|下+)?[个個]?(?:周|週|星期|礼拜|禮拜)([一二三四五六日天])")
+_CHINESE_DAY = re.compile("(前天|昨天|昨日|昨晚|今天|今日|今早|今晚|明天|后天|後天)")
+_CHINESE_DAYS = {"前天": -2, "昨天": -1, "昨日": -1, "昨晚": -1, "明天": 1, "后天": 2, "後天": 2}
+_LEADING = re.compile(r"^(?:since|on|from|by|as of|seit|ab|am|vom|desde|el|depuis|le)\s+", re.IGNORECASE)
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
 
 
@@ -54,22 +62,42 @@ def _iso(when: str, sent: datetime) -> datetime | None:
 
 
 def _chinese(when: str, sent: datetime) -> datetime | None:
-    """Days as Chinese names them, which dateparser does not know: 12月31日, 上周五, 周三."""
+    """Days as Chinese names them, which dateparser does not know well: 去年12月31日, 上上周五, 昨晚."""
+    when = _CHINESE_NUMBER.sub(lambda match: str(_chinese_number(match[0])), when)
     date = _CHINESE_DATE.search(when)
     if date:
-        year = int(date[1]) if date[1] else sent.year
-        try:
-            moment = sent.replace(year=year, month=int(date[2]), day=int(date[3]))
-        except ValueError:
-            return None
-        is_ahead = not date[1] and moment - sent > timedelta(days=_LIKELY_AHEAD_DAYS)
-        return moment.replace(year=year - 1) if is_ahead else moment
+        return _chinese_date(date[1] or "", int(date[2]), int(date[3]), sent)
     weekday = _CHINESE_WEEKDAY.search(when)
     if weekday:
-        monday = sent - timedelta(days=sent.weekday())
-        weeks = {"上": -1, "下": 1}.get(weekday[1] or "", 0)
-        return monday + timedelta(days=7 * weeks + min(6, "一二三四五六日天".index(weekday[2])))
-    return None
+        which = weekday[1] or ""
+        weeks = which.count("下") - which.count("上")
+        day = min(6, "一二三四五六日天".index(weekday[2]))
+        moment = sent + timedelta(days=7 * weeks + day - sent.weekday())
+        # Without a word for the week, a day is the last one of that name, as in other languages.
+        return moment if which or moment <= sent else moment - timedelta(days=7)
+    named = _CHINESE_DAY.search(when)
+    return sent + timedelta(days=_CHINESE_DAYS.get(named[1], 0)) if named else None
+
+
+def _chinese_date(year_word: str, month: int, day: int, sent: datetime) -> datetime | None:
+    year = sent.year + _CHINESE_YEARS.get(year_word, 0)
+    if year_word[:1].isdigit():
+        number = int(re.sub(r"\D", "", year_word))
+        year = number if number >= 100 else 2000 + number
+    try:
+        moment = sent.replace(year=year, month=month, day=day)
+        is_ahead = not year_word and moment - sent > timedelta(days=_LIKELY_AHEAD_DAYS)
+        return moment.replace(year=year - 1) if is_ahead else moment
+    except ValueError:
+        return None
+
+
+def _chinese_number(digits: str) -> int:
+    """A number up to 99 as Chinese writes it: 三, 十二, 二十八."""
+    tens, ten, ones = digits.partition("十")
+    if not ten:
+        return _CHINESE_DIGITS[digits[-1]]
+    return 10 * (_CHINESE_DIGITS[tens] if tens else 1) + (_CHINESE_DIGITS[ones] if ones else 0)
 
 
 def _words(when: str, sent: datetime) -> datetime | None:
@@ -80,7 +108,7 @@ def _words(when: str, sent: datetime) -> datetime | None:
     base = sent.astimezone(UTC).replace(tzinfo=None) + (sent.utcoffset() or sent - sent)
     try:
         moment: datetime | None = dateparser.parse(
-            _CHINESE_NUMBER.sub(lambda match: str(_CHINESE_DIGITS[match[0]]), when),
+            _CHINESE_NUMBER.sub(lambda match: str(_chinese_number(match[0])), _LEADING.sub("", when)),
             languages=LANGUAGES,
             settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past"},
         )
