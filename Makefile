@@ -6,7 +6,7 @@
 
 PYTHON = .venv/bin/python
 
-.PHONY: setup demo test check package lock start-benchmark clean
+.PHONY: setup demo test check package lock start-benchmark import-benchmark concurrency-benchmark clean
 
 setup:
 	@sh development/bootstrap.sh
@@ -28,6 +28,12 @@ package: setup
 
 start-benchmark: setup
 	@$(PYTHON) -m benchmarks.start
+
+import-benchmark: setup
+	@$(PYTHON) -m benchmarks.import_tickets
+
+concurrency-benchmark: setup
+	@$(PYTHON) -m benchmarks.concurrency
 
 lock: setup
 	@.tools/bin/uv lock

@@ -11,14 +11,15 @@ from enum import StrEnum
 
 from memory.content import Statement
 from memory.embedding import Embedder
-from memory.errors import IdInvalid
+from memory.errors import IdInvalid, RequestError
+from memory.identity import scope_of_customer
 from memory.import_learning import Lesson, TicketLearner
 from memory.ledger import Entry, Ledger, Mode, TicketKey
 from memory.links import Link, LinkStore
 from memory.policy import Policy, Redactor
 from memory.records import Memory
 from memory.remembering import Action, Writing, parts_of, record_of, remember
-from memory.scope import Scope, checked_id, customer_scope
+from memory.scope import Scope, checked_id
 from memory.settings import DEFAULT_SHARDS
 from memory.store import MemoryStore
 from memory.ticket_memories import memories_of, memory_id_of
@@ -327,7 +328,10 @@ def neighbourhood(ticket: Ticket) -> int:
     A batch of tickets with few such numbers is written in few requests. It is exact for a namespace with the
     usual number of shards; for another one it is only a worse order.
     """
-    return customer_scope(ticket.customer_id or "").shard(DEFAULT_SHARDS)
+    try:
+        return scope_of_customer(ticket.customer_id).shard(DEFAULT_SHARDS)
+    except RequestError:  # told when its turn comes
+        return -1
 
 
 def _entry(plan: _Plan, *, now: float, is_complete: bool) -> Entry:

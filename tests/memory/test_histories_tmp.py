@@ -256,7 +256,6 @@ def _histories(draw: st.DrawFn) -> list[Step]:
         tells,
         tells,
         st.builds(Forget, st.sampled_from(SLOTS), st.booleans(), writers),
-
     )
     return [draw(tells), *draw(st.lists(steps, min_size=1, max_size=MAX_STEPS - 1))]
 

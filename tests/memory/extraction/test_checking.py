@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.clock import iso
-from memory.extraction.checking import MAX_FACTS, check_items, resolve_time
+from memory.extraction.checking import MAX_FACTS, check_items
 from memory.extraction.model import Fact, KnownSlot, Message, Rejected
+from memory.extraction.times import resolve_time
 from memory.records import Role
 
 SENT = datetime(2024, 3, 2, 10, 0, tzinfo=UTC).timestamp()
