@@ -173,7 +173,7 @@ class Engine:
             if is_deletion:
                 deleted = erase(store, resolved, request, now=now)
         if is_deletion and request.reach is not Reach.MATCHING:
-            erase_entries(self._ledger, resolved, matched, is_whole=request.is_whole)
+            erase_entries(self._ledger, resolved, request, matched)
         self._links.erase(own_links)
         return Forgotten(
             request,
@@ -231,7 +231,7 @@ class Engine:
                 self._ledger,
                 embedder,
                 scope_of_customer,
-                Handling(redactor, self._policy, learner, is_dry),
+                Handling(redactor, self._policy, self._namespace.chroma.renew, learner, is_dry),
             )
             results = importer.run(tickets, now=self._clock())
         return Imported(tuple(results), redactor.counts, learner.tokens if learner else 0)
@@ -268,8 +268,10 @@ class Engine:
         if entry is None or about is None:
             return None
         store = MemoryStore(self._namespace, about)
-        store.erase_all([(entry.scope, row) for row in entry.row_ids])
-        remaining = store.read(entry.scope, [r for r in entry.row_ids if "." not in r])
+        shared = self._ledger.held([entry.scope], apart_from={entry.key})
+        own = [row for row in entry.row_ids if row not in shared]
+        store.erase_all([(entry.scope, row) for row in own])
+        remaining = [m for m in store.read(entry.scope, own) if m.source]
         if remaining:
             raise ForgetUnverified(remaining=len(remaining))
         self._ledger.erase([entry.key])

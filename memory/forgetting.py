@@ -160,13 +160,21 @@ def erase(store: MemoryStore, resolved: Resolved, request: Request, *, now: floa
     return len(gone)
 
 
-def erase_entries(ledger: Ledger, resolved: Resolved, gone: Sequence[Memory], *, is_whole: bool) -> None:
+def erase_entries(ledger: Ledger, resolved: Resolved, request: Request, gone: Sequence[Memory]) -> None:
     """Delete the ledger's entries of tickets whose memories are gone, so that the ledger tells the truth."""
     if resolved.scope.is_provisional:
         return
     tickets = {(m.source, m.ticket_id) for m in gone if m.ticket_id}
-    own = ledger.of_customer(resolved.scope)
-    ledger.erase(e.key for e in own if is_whole or e.key in tickets)
+    has_bounds = request.before is not None or bool(request.kinds)
+    conversation_id = "" if has_bounds else resolved.conversation_id
+    is_conversation = request.reach is Reach.CONVERSATION and bool(conversation_id)
+    ledger.erase(
+        entry.key
+        for entry in ledger.of_customer(resolved.scope)
+        if request.is_whole
+        or entry.key in tickets
+        or (is_conversation and entry.conversation_id == conversation_id)
+    )
 
 
 def _end_slots(store: MemoryStore, scope: Scope, rows: Sequence[Memory], *, now: float) -> None:

@@ -112,6 +112,7 @@ class TicketLearner:
             [t for part in parts for t in part.times],
             self._zone,
         )
+        self._renew()
         standing = standing_of(without_stale(self._store.live(question.scope)))
         try:
             learned = learn(

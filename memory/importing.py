@@ -66,12 +66,14 @@ class Handling:
     Attributes:
         redactor: replaces secrets by marks before anything else sees a text.
         policy: how long memories are kept.
+        renew: starts the store's time limit anew, for each step of the work.
         learner: extracts facts instead of keeping the messages; None keeps them as they are.
         is_dry: whether to say what would happen and write nothing.
     """
 
     redactor: Redactor
     policy: Policy
+    renew: Callable[[], None]
     learner: TicketLearner | None = None
     is_dry: bool = False
 
@@ -139,6 +141,7 @@ class Importer:
         self._embedder, self._scope_of = embedder, scope_of
         self._redactor, self._policy = handling.redactor, handling.policy
         self._learner, self._is_dry = handling.learner, handling.is_dry
+        self._renew = handling.renew
 
     def run(self, tickets: Sequence[Ticket], *, now: float) -> list[TicketResult]:
         """Import a batch.
@@ -284,6 +287,8 @@ class Importer:
             conversation_id=plan.ticket.conversation_id,
             case_id=plan.ticket.case_id or "",
             policy=self._policy,
+            source=plan.ticket.source,
+            ticket_id=plan.ticket.ticket_id,
         )
 
     def _write(self, plans: Sequence[_Plan], *, now: float) -> list[_Plan]:
@@ -306,19 +311,23 @@ class Importer:
         if plan.mode is not Mode.EXTRACT or plan.lesson is None:
             return plan
         statements = plan.lesson.statements or ()
+        self._renew()
         outcomes = remember(self._store, self._embedder, self._writing(plan), statements, now=now)
-        kept = [o.memory for o in outcomes if o.action is not Action.ENDED]
+        # A fact that was known from elsewhere is not the ticket's to take away again.
+        kept = [o.memory for o in outcomes if o.action is not Action.ENDED and o.memory.source]
         return replace(plan, memories=tuple(kept))
 
     def _erase_stale(self, plans: Sequence[_Plan]) -> None:
         """Delete what stands for nothing any more; a fact that another ticket states too stays."""
         stale = [(p.entry.scope, row) for p in plans if p.entry is not None for row in p.stale]
-        if self._learner is not None and stale:
-            keys = {(p.ticket.source, p.ticket.ticket_id) for p in plans}
-            others = [e for s in {scope for scope, _ in stale} for e in self._ledger.of_customer(s)]
-            held = {row for e in others if e.key not in keys for row in e.row_ids}
-            held |= {row for plan in plans for row in plan.rows}
-            stale = [(scope, row) for scope, row in stale if row not in held]
+        if not stale:
+            return
+        kept = {row for plan in plans for row in plan.rows}
+        keys = {(p.ticket.source, p.ticket.ticket_id) for p in plans}
+        if self._learner is not None:
+            kept |= self._ledger.held({scope for scope, _ in stale}, apart_from=keys)
+        stale = [(scope, row) for scope, row in stale if row not in kept]
+        self._renew()
         self._store.erase_all(stale)
 
 

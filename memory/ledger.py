@@ -1,7 +1,7 @@
 """The ledger of imports: which ticket was imported, and as which memories."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -88,6 +88,11 @@ class Ledger:
         """All that was imported for a customer."""
         rows = self._namespace.chroma.get(self._namespace.ledger, where={"customer": scope.key})
         return [entry for entry in map(_from_row, rows) if entry.customer_id == scope.customer_id]
+
+    def held(self, scopes: Iterable[Scope], *, apart_from: Collection[TicketKey]) -> set[str]:
+        """Rows that other tickets of these customers stand for too."""
+        entries = (entry for scope in scopes for entry in self.of_customer(scope))
+        return {row for entry in entries if entry.key not in apart_from for row in entry.row_ids}
 
     def put(self, entries: Sequence[Entry]) -> None:
         """Write entries over the ones that were there."""

@@ -40,6 +40,7 @@ class Writing:
         expires_at: seconds since 1970; None for what the policy says.
         metadata: the user's own.
         policy: how long memories are kept.
+        source, ticket_id: the ticket they come from; "" for none.
     """
 
     scope: Scope
@@ -48,6 +49,8 @@ class Writing:
     expires_at: float | None = None
     metadata: Metadata = field(default_factory=dict)
     policy: Policy = field(default_factory=Policy)
+    source: str = ""
+    ticket_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,9 @@ def remember(
     outcomes = _remember_plain(store, embedder, writing, plain, now=now)
     for slot, values in by_slot.items():
         outcomes |= _remember_slotted(store, embedder, writing, slot, values, now=now)
+    if not writing.source:
+        known = [o.memory for o in outcomes.values() if o.action is Action.DUPLICATE and o.memory.source]
+        store.adopt(writing.scope, [part for memory in known for part in parts_of(memory)])
     return [outcomes[statement.index] for statement in statements]
 
 
@@ -332,6 +338,8 @@ def _record(writing: Writing, statement: Statement, *, basis: str, now: float) -
         recorded_at=recorded_at,
         expires_at=writing.policy.expires_at(statement.kind, occurred_at, writing.expires_at),
         basis=basis,
+        source=writing.source,
+        ticket_id=writing.ticket_id,
         metadata=writing.metadata,
         digest=digest(statement.text),
         parts=max(1, len(split(statement.text))),

@@ -113,7 +113,7 @@ class MemoryStore:
             self._chroma.put(collection, rows)
 
     def erase_all(self, rows: Sequence[tuple[Scope, str]]) -> None:
-        """Delete rows of many scopes by row id, each given with its own, if they are of that scope.
+        """Delete imported rows of many scopes by row id, each given with its own, if they are of that scope.
 
         Slots that lose a row are settled anew: what was imported may be replaced, unlike what was forgotten.
         """
@@ -121,7 +121,8 @@ class MemoryStore:
         for scope, row in rows:
             by_scope.setdefault(scope, []).append(row)
         for scope, ids in by_scope.items():
-            found = self._memories(scope, self._chroma.get(self._collection(scope), ids=ids))
+            stored = self._chroma.get(self._collection(scope), ids=ids)
+            found = [memory for memory in self._memories(scope, stored) if memory.source]
             self.erase(scope, found)
             for slot in sorted({memory.slot for memory in found if memory.slot}):
                 self.settle(scope, slot)
@@ -150,6 +151,10 @@ class MemoryStore:
                 for m in memories
             ],
         )
+
+    def adopt(self, scope: Scope, memories: Sequence[Memory]) -> None:
+        """Note that these rows are known from elsewhere too, not only from the ticket they came from."""
+        self._change(scope, [(m, {"source": None, "ticket_id": None}) for m in memories])
 
     def file(self, scope: Scope, memories: Sequence[Memory]) -> None:
         """Change only the case these rows belong to."""
