@@ -5,6 +5,7 @@ the daemon. Every step says what the node was given and what it answered; the fi
 status 1.
 """
 
+import json
 import os
 import sys
 import tempfile
@@ -61,6 +62,21 @@ class Stage:
             expect(failure.code == code, f"refused with {code}")
             return
         raise SurpriseError(f"{name} was not refused")
+
+    def imported(self, export: dict[str, Any]) -> dict[str, Any]:
+        """Import an export over the endpoint, and print the counts."""
+        settings = {**self._credentials, "api_key": "demo"}
+        answer = self._plugin.endpoint(
+            "POST",
+            "/tickets/import",
+            settings=settings,
+            body=json.dumps(export).encode(),
+            headers={"Authorization": "Bearer demo"},
+        )
+        report: dict[str, Any] = answer.json()
+        counts = {name: count for name, count in report["tickets"].items() if count}
+        print(f"  POST /tickets/import -> {answer.status}, {counts}, redacted {report['redacted']}")
+        return report
 
     def prompt(self, answer: ToolAnswer) -> None:
         """Show the block that goes into the prompt."""
@@ -165,6 +181,31 @@ def play(stage: Stage) -> None:
     stage.refused("recall", "conversation_of_another_customer", "chat-1", customer_id=TOM, query="address")
     stage.refused("recall", "customer_missing", query="address")
     stage.refused("recall", "id_invalid", customer_id="*", query="address")
+
+    stage.say("Her past tickets come in over HTTP; sending the export again changes nothing.")
+    export = {
+        "tickets": [
+            {
+                "source": "helpdesk",
+                "ticket_id": "4711",
+                "customer_id": MARIA,
+                "subject": "Descaling",
+                "messages": [
+                    {
+                        "message_id": "1",
+                        "role": "customer",
+                        "created_at": "2026-01-15T09:00:00Z",
+                        "text": "Which descaler fits? Pay with my card 4111 1111 1111 1111 as usual.",
+                    }
+                ],
+            }
+        ]
+    }
+    expect(stage.imported(export)["tickets"]["imported"] == 1, "the ticket is imported")
+    expect(stage.imported(export)["tickets"]["unchanged"] == 1, "the second time it is unchanged")
+    past = stage.node("recall", customer_id=MARIA, query="descaler", limit=1)
+    stage.prompt(past)
+    expect("[card ending 1111]" in past["context"], "the card number was never stored")
 
     stage.say("Maria asks to be forgotten: first a preview, then the deletion with a receipt.")
     preview = stage.node("forget", customer_id=MARIA, scope="everything")

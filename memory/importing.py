@@ -16,6 +16,7 @@ from memory.identity import scope_of_customer
 from memory.import_learning import Lesson, TicketLearner
 from memory.ledger import Entry, Ledger, Mode, TicketKey
 from memory.links import Link, LinkStore
+from memory.pacing import breathe
 from memory.policy import Policy, Redactor
 from memory.records import Memory
 from memory.remembering import Action, Writing, parts_of, record_of, remember
@@ -24,6 +25,9 @@ from memory.settings import DEFAULT_SHARDS
 from memory.store import MemoryStore
 from memory.ticket_memories import memories_of, memory_id_of
 from tickets.model import Ticket, content_hash
+
+TICKETS_BETWEEN_BREATHS = 4
+"""A few milliseconds of work."""
 
 
 class Status(StrEnum):
@@ -159,7 +163,9 @@ class Importer:
         known = self._ledger.find_all((t.source, t.ticket_id) for t in tickets)
         results: dict[TicketKey, TicketResult] = {}
         plans: list[_Plan] = []
-        for ticket in tickets:
+        for number, ticket in enumerate(tickets):
+            if number % TICKETS_BETWEEN_BREATHS == 0:
+                breathe()
             entry = known.get((ticket.source, ticket.ticket_id))
             settled = self._settled(ticket, entry)
             if isinstance(settled, TicketResult):

@@ -30,7 +30,7 @@ from memory.records import Kind, Memory, Role
 from memory.settings import ChromaSettings
 
 SEQUENCES = 1_000
-MAX_STEPS = 6
+MAX_STEPS = 4
 SLOTS = ("plan", "home")
 TIMES = tuple(range(1, 9))
 START = datetime(2024, 1, 1, tzinfo=UTC).timestamp()
@@ -224,9 +224,9 @@ class Writers:
 
 @pytest.fixture(scope="module")
 def chroma_settings(chroma: ChromaServer) -> ChromaSettings:
-    """A namespace of few collections: a thousand customers fill each of them."""
+    """A namespace of one collection, which a thousand customers share."""
     return ChromaSettings(
-        url=chroma.url, namespace=f"h{uuid.uuid4().hex[:12]}", shards=4, timeout_seconds=240.0
+        url=chroma.url, namespace=f"h{uuid.uuid4().hex[:12]}", shards=1, timeout_seconds=240.0
     )
 
 
