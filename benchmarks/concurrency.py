@@ -52,11 +52,10 @@ def main() -> None:
             alone += [seconds for _ in range(BURSTS) for seconds in calls.recall_at_once(known)]
             with calls.importing(options.imports, first=number * 1_000) as done:
                 bursts = [calls.recall_at_once(known) for _ in range(BURSTS)]
-                meanwhile = sum(done)
             busy += [seconds for burst in bursts for seconds in burst]
             imported += sum(done)
             shown = ", ".join(f"{statistics.median(burst) * 1000:.0f}" for burst in bursts)
-            print(f"round {number + 1}: medians {shown} ms; {meanwhile} tickets imported until then")
+            print(f"round {number + 1}: burst after burst beside imports, medians {shown} ms")
     print(f"recall alone            {_described(alone)}")
     print(f"recall beside imports   {_described(busy)}")
     ratio = statistics.median(busy) / statistics.median(alone)

@@ -114,6 +114,7 @@ def read_import(
                 options=options,
                 content_type=content_type or None,
                 max_bytes=MAX_EXPANDED_BYTES,
+                pause=breathe,
             )
         )
         # Any order is right; in this one a batch fills few collections, with many rows each.

@@ -100,7 +100,7 @@ class Chroma:
         include = ["documents", "metadatas", *(["embeddings"] if with_vectors else [])]
         rows: list[Row] = []
         if ids is not None:
-            for batch in _batches(list(ids), PAGE):
+            for batch in _batches(list(dict.fromkeys(ids)), PAGE):
                 rows.extend(_rows(self._read(collection, "get", ids=batch, include=include)))
             return rows
         start = offset
@@ -171,7 +171,7 @@ class Chroma:
 
     def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Delete rows by id; a missing id is no error."""
-        for batch in _batches(list(ids), WRITE_BATCH):
+        for batch in _batches(list(dict.fromkeys(ids)), WRITE_BATCH):
             self._write(collection, "delete", ids=batch)
 
     def drop(self, collection: str) -> None:
@@ -218,7 +218,8 @@ class Chroma:
     # --- plumbing --------------------------------------------------------------------------------
 
     def _write_rows(self, method: str, collection: str, rows: Sequence[Row]) -> None:
-        for batch in _batches(list(rows), WRITE_BATCH):
+        once = list({row.row_id: row for row in rows}.values())  # of one id the last
+        for batch in _batches(once, WRITE_BATCH):
             arguments: dict[str, Any] = {
                 "ids": [row.row_id for row in batch],
                 "documents": [row.text for row in batch],

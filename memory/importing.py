@@ -303,8 +303,16 @@ class Importer:
         self._write_messages([plan for plan in plans if plan.mode is not Mode.EXTRACT])
         done = [self._write_facts(plan, now=now) for plan in plans]
         self._erase_stale(done)
-        self._ledger.put([_entry(plan, now=now, is_complete=True) for plan in done])
+        self._complete(plans, done, now=now)
         return done
+
+    def _complete(self, planned: Sequence[_Plan], done: Sequence[_Plan], *, now: float) -> None:
+        """Note the end in the ledger; where the entry says already what is there, only that it is the end."""
+        before = [replace(_entry(p, now=now, is_complete=False), is_complete=True) for p in planned]
+        after = [_entry(plan, now=now, is_complete=True) for plan in done]
+        pairs = list(zip(before, after, strict=True))
+        self._ledger.complete(entry for was, entry in pairs if was == entry)
+        self._ledger.put([entry for was, entry in pairs if was != entry])
 
     def _write_messages(self, plans: Sequence[_Plan]) -> None:
         rows = [(plan.scope, part) for plan in plans for m in plan.memories for part in parts_of(m)]

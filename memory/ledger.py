@@ -98,6 +98,11 @@ class Ledger:
         """Write entries over the ones that were there."""
         self._namespace.chroma.put(self._namespace.ledger, [_to_row(entry) for entry in entries])
 
+    def complete(self, entries: Iterable[Entry]) -> None:
+        """Note that imports got to their end, of entries that are otherwise written as they are."""
+        done = {_entry_id(entry.key): {"is_complete": True} for entry in entries}
+        self._namespace.chroma.change(self._namespace.ledger, done)
+
     def erase(self, keys: Iterable[TicketKey]) -> None:
         """Delete entries."""
         self._namespace.chroma.delete(self._namespace.ledger, [_entry_id(key) for key in keys])

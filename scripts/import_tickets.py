@@ -101,6 +101,7 @@ class Run:
         query = {
             "source": options.source,
             "timezone": options.timezone,
+            "mode": options.mode,
             "include_private": "true" if options.include_private else None,
             "dry_run": "true" if options.dry_run else None,
             "customer_field": options.customer_field,
@@ -256,6 +257,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--url", required=True, type=_url, help="the endpoint's address, as Dify shows it")
     add("--format", choices=FORMAT_NAMES, help="told by the tickets if left out")
     add("--source", help="name of the helpdesk or brand; the format's name if left out")
+    add("--mode", choices=("as_is", "extract"), help="keep every message, or have facts extracted")
     add("--timezone", type=_zone, help="for times without a zone, such as Europe/Berlin")
     add("--include-private", action="store_true", help="import private notes too")
     add(

