@@ -28,6 +28,7 @@ MAX_EXPANDED_BYTES = 60_000_000
 BATCH_SECONDS = 4.0
 """What a batch should take: it is the step of the progress and of the time limit."""
 FIRST_BATCH = 200
+FIRST_EXTRACTED_BATCH = 60
 BATCH_RANGE = (50, 3_000)
 """Messages in a batch. Large ones are written in fewer requests."""
 MAX_PROBLEM_BYTES = 1_000_000
@@ -193,7 +194,7 @@ class Import:
         Raises:
             SetupError, ServiceError: what was done until then stays done.
         """
-        size = FIRST_BATCH
+        size = FIRST_EXTRACTED_BATCH if self._work.extracts else FIRST_BATCH
         while self._done < len(self._work.items):
             begun = time.monotonic()
             batch = self._next_batch(size)

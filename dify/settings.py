@@ -18,8 +18,8 @@ from memory.settings import ChromaSettings, OpenAICompatibleSettings
 if TYPE_CHECKING:
     from memory.redaction import RedactionType
 
-LANGUAGE_MODEL_SECONDS = 120.0
-"""A language model takes longer than a database; Dify allows 250 s for a call."""
+LANGUAGE_MODEL_SECONDS = 100.0
+"""A language model takes longer than a database; Dify allows 250 s for a call, and it may be asked twice."""
 
 
 class EmbeddingSource(StrEnum):
@@ -107,7 +107,7 @@ def _policy(fields: Parameters) -> Policy:
     return Policy(
         redact=_redaction_types(fields),
         retention_days={
-            kind: fields.number(f"retention_days_{kind}", 0.0, low=0.0, high=36_500.0)
+            kind: fields.number(f"retention_days_{kind}", 1.0, low=1.0, high=36_500.0)
             for kind in Kind
             if fields.raw(f"retention_days_{kind}") is not None
         },

@@ -36,12 +36,12 @@ from memory.listing import Page, page_of
 from memory.namespace import About, Namespace
 from memory.pacing import background, in_foreground
 from memory.policy import Policy, Redactor
-from memory.recalling import Hit, Question, Recalled, recall, standing_of
+from memory.recalling import Hit, Question, Recalled, known_values, recall
 from memory.records import Memory
 from memory.remembering import Outcome, Remembered, Writing, remember
 from memory.scope import Scope
 from memory.settings import ChromaSettings
-from memory.slots import heads, without_stale
+from memory.slots import heads
 from memory.store import MemoryStore
 from memory.text import PART_LENGTH, clean
 from memory.upkeep import describe, expire
@@ -103,6 +103,8 @@ class Engine:
             LanguageModelMissing: facts are to be extracted, and there is no language model.
             ConversationMismatch, SetupError, ServiceError, TextRefused: nothing is stored halfway.
         """
+        if note.extracts and self._language_model is None:
+            raise LanguageModelMissing
         now = self._clock()
         redactor = Redactor(self._policy)
         statements = [replace(s, text=redactor.text(s.text)) for s in statements]
@@ -219,6 +221,8 @@ class Engine:
             LanguageModelMissing: facts are to be extracted, and there is no language model.
             SetupError, ServiceError: the same batch again completes it.
         """
+        if extracts and self._language_model is None:
+            raise LanguageModelMissing
         self._namespace.chroma.renew()
         with background():
             embedder, about = self._embedders.to_write(may_start=not is_dry)
@@ -318,7 +322,7 @@ class Engine:
 
     def _asked(self, query: str) -> str:
         """A query as it may be searched for: clean, without secrets, and no longer than a text that is."""
-        return Redactor(self._policy).text(clean(query)[:PART_LENGTH])
+        return Redactor(self._policy).text(clean(query[: 10 * PART_LENGTH]))[:PART_LENGTH]
 
     # --- remembering -----------------------------------------------------------------------------
 
@@ -339,7 +343,7 @@ class Engine:
         learned = learn(
             self._language_model,
             Said(statements, [note.occurred_at] * len(statements), note.zone),
-            standing_of(without_stale(store.live(scope))),
+            known_values(store, scope, now=now),
             redactor,
             min_confidence=self._policy.min_confidence,
             now=now,

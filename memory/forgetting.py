@@ -1,7 +1,7 @@
 """Forgetting: what is meant is resolved to ids, shown or deleted, and read back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from memory.errors import ForgetUnverified, MemoryIdsRequired, ParameterMissing
@@ -153,6 +153,8 @@ def erase(store: MemoryStore, resolved: Resolved, request: Request, *, now: floa
         if not request.is_whole:
             _end_slots(store, resolved.scope, rows, now=now)
         store.erase(resolved.scope, rows)
+        for slot in sorted({m.slot for m in rows if m.ends_slot and m.slot}):
+            store.settle(resolved.scope, slot)  # what a forgotten withdrawal had ended
         gone.update(m.memory_id for m in heads(rows))
     remaining = len(heads(select(store, resolved, request)[0]))
     if remaining:
@@ -184,5 +186,6 @@ def _end_slots(store: MemoryStore, scope: Scope, rows: Sequence[Memory], *, now:
     for slot in sorted({m.slot for m in rows if m.slot}):
         held = current_of(store.slot(scope, slot))
         if held is not None and held.memory_id in going:
-            marks.append(end_mark(held, now=now))
+            # Of no conversation and no case: forgetting those must not take the mark along.
+            marks.append(replace(end_mark(held, now=now), conversation_id=""))
     store.write_marks(scope, marks)

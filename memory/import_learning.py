@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
+from functools import partial
 
 from memory.content import Statement
 from memory.errors import MemoryFault, ServiceError
 from memory.extraction.model import LanguageModel
 from memory.learning import Learned, Said, learn
 from memory.policy import Redactor
-from memory.recalling import standing_of
+from memory.recalling import known_values
 from memory.records import Kind, Role
 from memory.scope import Scope
-from memory.slots import without_stale
 from memory.store import MemoryStore
 from memory.text import clean
 from tickets.model import Ticket
@@ -84,10 +85,14 @@ class TicketLearner:
         questions = _questions([scope for scope, _ in tickets], said)
         lessons: list[Lesson] = [Lesson(())] * len(tickets)
         with ThreadPoolExecutor(QUESTIONS_AT_ONCE) as pool:
-            for question, answer in zip(
-                questions, pool.map(lambda q: self._ask(q, said, now=now), questions), strict=True
-            ):
-                for index, lesson in zip(question.tickets, answer, strict=True):
+            asked = [
+                pool.submit(copy_context().run, partial(self._ask, question, said, now=now))
+                for question in questions
+            ]
+            for question, answer in zip(questions, asked, strict=True):
+                answered, tokens = answer.result()
+                self.tokens += tokens
+                for index, lesson in zip(question.tickets, answered, strict=True):
                     lessons[index] = lesson
         self._renew()
         return lessons
@@ -105,7 +110,8 @@ class TicketLearner:
             times.append(message.created_at.timestamp())
         return Said(tuple(statements), tuple(times), self._zone)
 
-    def _ask(self, question: _Question, said: Sequence[Said], *, now: float) -> list[Lesson]:
+    def _ask(self, question: _Question, said: Sequence[Said], *, now: float) -> tuple[list[Lesson], int]:
+        """The lessons of a question's tickets, and the tokens it took."""
         parts = [said[index] for index in question.tickets]
         together = Said(
             [s for part in parts for s in part.statements],
@@ -113,7 +119,7 @@ class TicketLearner:
             self._zone,
         )
         self._renew()
-        standing = standing_of(without_stale(self._store.live(question.scope)))
+        standing = known_values(self._store, question.scope, now=now)
         try:
             learned = learn(
                 self._model,
@@ -124,9 +130,8 @@ class TicketLearner:
                 now=now,
             )
         except ServiceError as fault:
-            return [_failed(fault) for _ in parts]
-        self.tokens += learned.tokens
-        return _shared_out(learned, parts)
+            return [_failed(fault) for _ in parts], 0
+        return _shared_out(learned, parts), learned.tokens
 
 
 def _failed(fault: MemoryFault) -> Lesson:

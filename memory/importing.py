@@ -277,7 +277,10 @@ class Importer:
         learned = []
         for plan, lesson in zip(plans, lessons, strict=True):
             if lesson.statements is None:
-                learned.append(replace(plan, lesson=lesson))
+                # What was known stays until the model answers again.
+                known = plan.entry.row_ids if plan.entry and plan.entry.mode is Mode.EXTRACT else ()
+                kept = tuple(dict.fromkeys([*plan.kept_rows, *known]))
+                learned.append(replace(plan, lesson=lesson, kept_rows=kept))
                 continue
             expected = [m for s in lesson.statements for m in [self._fact(plan, s, now=now)] if m]
             learned.append(replace(plan, lesson=lesson, memories=tuple(expected)))

@@ -65,27 +65,36 @@ def learn(
         for i, (s, when) in enumerate(zip(said.statements, said.times, strict=True))
     ]
     known = [KnownSlot(m.subject, m.attribute, m.text) for m in standing if m.attribute]
-    extraction = extract(model, messages, known, min_confidence=min_confidence, zone=said.zone)
-    return _learned(extraction, said, messages, redactor)
+    extraction = extract(
+        model,
+        messages,
+        known,
+        min_confidence=min_confidence,
+        zone=said.zone,
+        redact=redactor.text,
+    )
+    return _learned(extraction, said, messages)
 
 
-def _learned(extraction: Extraction, said: Said, messages: Sequence[Message], redactor: Redactor) -> Learned:
+def _learned(extraction: Extraction, said: Said, messages: Sequence[Message]) -> Learned:
     statements = []
-    for index, fact in enumerate(extraction.facts):
+    # In the order of what was said, whatever the model's: of two values the later one holds.
+    facts = sorted(extraction.facts, key=lambda fact: fact.message)
+    for index, fact in enumerate(facts):
         is_now = said.times[fact.message] is None
         sent_at = messages[fact.message].sent_at
         statements.append(
             Statement(
-                redactor.text(fact.text),
+                fact.text,
                 Role.CUSTOMER,
                 Kind(fact.kind),
                 index,
-                subject=redactor.text(fact.subject),
-                attribute=redactor.text(fact.attribute),
+                subject=fact.subject,
+                attribute=fact.attribute,
                 occurred_at=None if is_now and fact.occurred_at == sent_at else fact.occurred_at,
                 is_still_so=fact.is_still_so,
             )
         )
     rejected = tuple(Skipped(item.item, item.reason) for item in extraction.rejected)
-    origins = tuple(fact.message for fact in extraction.facts)
+    origins = tuple(fact.message for fact in facts)
     return Learned(tuple(statements), origins, rejected, extraction.tokens)

@@ -28,7 +28,6 @@ RETRIES = 3
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 8.0
 MAX_CLIENTS = 16
-MAX_ANSWER_TOKENS = 4_000
 
 _clients: OrderedDict[OpenAICompatibleSettings, OpenAI] = OrderedDict()
 _clients_lock = threading.Lock()
@@ -95,8 +94,6 @@ def create_answer(settings: OpenAICompatibleSettings, system: str, user: str) ->
         answer = client.chat.completions.create(
             model=settings.model,
             messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
-            temperature=0.0,
-            max_tokens=MAX_ANSWER_TOKENS,
             timeout=seconds,
         )
         choice = answer.choices[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -50,6 +51,7 @@ class Redactor:
 
         self._types = DEFAULT_TYPES if policy.redact is None else policy.redact
         self._counts: Counter[str] = Counter()
+        self._counting = threading.Lock()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -63,7 +65,8 @@ class Redactor:
         if not self._types or not text:
             return text
         found = redact(text, types=self._types)
-        self._counts.update(found.counts)
+        with self._counting:
+            self._counts.update(found.counts)
         return found.text
 
     def metadata(self, values: Metadata) -> Metadata:
@@ -73,6 +76,7 @@ class Redactor:
         if not self._types or not values:
             return values
         found = redact_value({**values}, types=self._types)
-        self._counts.update(found.counts)
+        with self._counting:
+            self._counts.update(found.counts)
         kept = found.value if isinstance(found.value, dict) else {}
         return {key: value for key, value in kept.items() if isinstance(value, str | int | float)}

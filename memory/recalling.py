@@ -120,6 +120,11 @@ def recall(
     return best[: question.limit], standing_of(rows)
 
 
+def known_values(store: MemoryStore, scope: Scope, *, now: float) -> list[Memory]:
+    """The rules and current values of a scope, for a language model that is to change or repeat them."""
+    return standing_of(m for m in without_stale(store.live(scope)) if not m.is_expired(now))
+
+
 def standing_of(rows: Iterable[Memory]) -> list[Memory]:
     """What a prompt should know whatever it asks: rules, then current values of slots, newest first."""
     current = [row for row in heads(rows) if row.is_current]

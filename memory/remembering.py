@@ -142,6 +142,12 @@ def sweep(store: MemoryStore, scope: Scope, *, now: float) -> list[Memory]:
         The rows that are gone.
     """
     over = [memory for memory in store.expiring(scope) if memory.is_expired(now)]
+    going = {memory.memory_id for memory in over}
+    for slot in sorted({memory.slot for memory in over if memory.slot}):
+        held = current_of(store.slot(scope, slot))
+        if held is not None and held.memory_id in going:
+            # The value before it does not hold again because this one's time is over.
+            store.write_marks(scope, [replace(end_mark(held, now=now), conversation_id="")])
     store.erase(scope, over)
     return over
 

@@ -42,7 +42,7 @@ def memories_of(
                     recorded_at=now + index * _STEP,
                     basis=_basis(ticket, message),
                     topic=topic,
-                    reply=redactor.text(_reply_to(ticket, index)),
+                    reply=_reply_to(ticket, index, redactor),
                     source=ticket.source,
                     ticket_id=ticket.ticket_id,
                     message_id=message.message_id,
@@ -55,13 +55,14 @@ def memories_of(
     return memories
 
 
-def _reply_to(ticket: Ticket, index: int) -> str:
+def _reply_to(ticket: Ticket, index: int, redactor: Redactor) -> str:
     """What an agent said next in public, before the customer spoke again; else "", cut to a few sentences."""
     for message in ticket.messages[index + 1 :]:
         if message.role == "customer":
             return ""
         if message.role == "agent" and message.is_public and message.text:
-            return split(clean(message.text), length=MAX_REPLY_LENGTH)[0]
+            # Redacted whole, then cut: half a secret would not be known for one.
+            return split(redactor.text(clean(message.text)), length=MAX_REPLY_LENGTH)[0]
     return ""
 
 

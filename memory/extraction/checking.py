@@ -1,6 +1,6 @@
 """Checks what a language model listed, item by item: what does not hold is left out, the rest is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 from typing import Annotated, Any, Literal
 
@@ -57,6 +57,7 @@ def check_items(
     *,
     min_confidence: float,
     zone: tzinfo,
+    redact: Callable[[str], str] = str,
 ) -> tuple[list[Fact], list[Rejected]]:
     """The items that hold, as facts, and why the others do not.
 
@@ -66,11 +67,12 @@ def check_items(
         known: the slots it was shown, in the same order.
         min_confidence: least confidence, 0 to 1.
         zone: the customer's time zone.
+        redact: goes over the model's own words, before anything else is done with them.
     """
     facts: list[Fact] = []
     rejected: list[Rejected] = []
     for number, raw in enumerate(items[:MAX_FACTS]):
-        result = _check(raw, messages, known, min_confidence=min_confidence, zone=zone)
+        result = _check(raw, messages, known, min_confidence=min_confidence, zone=zone, redact=redact)
         if isinstance(result, Fact):
             facts.append(result)
         else:
@@ -86,12 +88,15 @@ def _check(
     *,
     min_confidence: float,
     zone: tzinfo,
+    redact: Callable[[str], str],
 ) -> Fact | str:
     """A fact, or the reason why the item is none."""
     try:
         item = _Item.model_validate(raw)
     except ValidationError:  # its text quotes the item
         return "malformed"
+    words = {name: redact(getattr(item, name)) for name in ("text", "subject", "attribute")}
+    item = item.model_copy(update=words)
     reason = _reason_against(item, messages, known, min_confidence=min_confidence)
     if reason:
         return reason

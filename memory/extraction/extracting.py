@@ -1,6 +1,6 @@
 """One extraction: ask, read, check; ask once more if the answer was no list; fail visibly after that."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import tzinfo
 
 from memory.errors import ExtractionFailed
@@ -22,6 +22,7 @@ def extract(
     *,
     min_confidence: float,
     zone: tzinfo,
+    redact: Callable[[str], str] = str,
 ) -> Extraction:
     """Facts worth keeping from the messages of one conversation.
 
@@ -31,6 +32,7 @@ def extract(
         known: the customer's slots, most recent first.
         min_confidence: facts below it are left out and told, 0 to 1.
         zone: the customer's time zone.
+        redact: goes over the model's own words.
 
     Returns:
         The facts; none is a normal answer. Without a message of the customer the model is not asked.
@@ -51,6 +53,8 @@ def extract(
             items = read_items(answer.text)
         except UnreadableAnswer:
             continue
-        facts, rejected = check_items(items, messages, shown, min_confidence=min_confidence, zone=zone)
+        facts, rejected = check_items(
+            items, messages, shown, min_confidence=min_confidence, zone=zone, redact=redact
+        )
         return Extraction(tuple(facts), tuple(rejected), tokens)
     raise ExtractionFailed

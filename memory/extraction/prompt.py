@@ -1,4 +1,4 @@
-"""The prompt for extraction: ours, short, and with a version that is noted with what it made."""
+"""The prompt for extraction: ours, short, and with a version that changes when its words do."""
 
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
