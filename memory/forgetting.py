@@ -75,9 +75,12 @@ class Request:
             raise MemoryIdsRequired
 
     def admits(self, memory: Memory) -> bool:
-        """Whether a memory is within the bounds of time and kind; a mark is with those of no bound."""
+        """Whether a memory is within the bounds of time and kind.
+
+        A mark goes with the whole customer only: forgetting never makes an ended value hold again.
+        """
         if memory.ends_slot:
-            return self.before is None and not self.kinds
+            return self.is_whole
         return (not self.kinds or memory.kind in self.kinds) and (
             self.before is None or memory.occurred_at < self.before
         )
@@ -153,8 +156,6 @@ def erase(store: MemoryStore, resolved: Resolved, request: Request, *, now: floa
         if not request.is_whole:
             _end_slots(store, resolved.scope, rows, now=now)
         store.erase(resolved.scope, rows)
-        for slot in sorted({m.slot for m in rows if m.ends_slot and m.slot}):
-            store.settle(resolved.scope, slot)  # what a forgotten withdrawal had ended
         gone.update(m.memory_id for m in heads(rows))
     remaining = len(heads(select(store, resolved, request)[0]))
     if remaining:
@@ -186,6 +187,6 @@ def _end_slots(store: MemoryStore, scope: Scope, rows: Sequence[Memory], *, now:
     for slot in sorted({m.slot for m in rows if m.slot}):
         held = current_of(store.slot(scope, slot))
         if held is not None and held.memory_id in going:
-            # Of no conversation and no case: forgetting those must not take the mark along.
+            # Of no conversation: what was forgotten does not go along when the conversation moves.
             marks.append(replace(end_mark(held, now=now), conversation_id=""))
     store.write_marks(scope, marks)
