@@ -70,7 +70,6 @@ class Calls:
         plugin: the running process.
         settings: of the endpoint.
         tickets: of one request to import.
-
     """
 
     def __init__(self, plugin: PluginProcess, settings: Json, tickets: int) -> None:

@@ -66,7 +66,6 @@ class Round:
         changed: ids of tickets that say something else than in the round before.
         broken: ids of tickets that cannot be imported.
         messages: customer id → messages of the customer's own, of tickets that are not broken.
-
     """
 
     tickets: list[dict[str, object]]

@@ -91,7 +91,6 @@ def bare_plugin(folder: Path) -> Path:
 
     Returns:
         Its folder.
-
     """
     for name, text in _BARE.items():
         path = folder / name
@@ -119,7 +118,6 @@ def main() -> int:
 
     Returns:
         0 if it is, else 1.
-
     """
     with tempfile.TemporaryDirectory(prefix="customer-memory-start-") as name:
         folder = Path(name)

@@ -1,15 +1,12 @@
 """A language model's service of OpenAI's protocol that follows a script: answers, failures, silence."""
 
 import json
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 
-HANG_SECONDS = 120.0
-"""A hanging answer gives up after that long, should nobody release it."""
+from development.openai_protocol import HANG_SECONDS, Answer, OpenAIService, bearer, error_body
+
 TOKENS = 25
 """What every answer says it took, prompt and answer together."""
 
@@ -42,7 +39,7 @@ class _Step:
     headers: Mapping[str, str] | None = None
 
 
-class ChatServer:
+class ChatServer(OpenAIService):
     """A throw-away service on a free loopback port; use it as a context manager.
 
     Args:
@@ -57,6 +54,7 @@ class ChatServer:
     """
 
     def __init__(self, models: tuple[str, ...] = ("test-chat",), *, key: str = "") -> None:
+        super().__init__()
         self.models = models
         self.key = key
         self.asked: list[Asked] = []
@@ -64,18 +62,6 @@ class ChatServer:
         self.repeats_input = False
         self.pause_seconds = 0.0
         self._script: deque[_Step] = deque()
-        self._released = threading.Event()
-        self._released.set()
-        self._ended = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        )
-
-    @property
-    def url(self) -> str:
-        """The base address, up to the version."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     # --- the script ------------------------------------------------------------------------------
 
@@ -99,32 +85,22 @@ class ChatServer:
         """Drop the steps that were not taken yet."""
         self._script.clear()
 
-    def hang(self) -> None:
-        """Take requests from now on and answer none of them."""
-        self._released.clear()
-
-    def release(self) -> None:
-        """Go on answering."""
-        self._released.set()
-
-    # --- its life --------------------------------------------------------------------------------
-
-    def answer(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def answer(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """The answer to one request: status, headers, body."""
         if not path.endswith("/chat/completions"):
-            return 404, {}, _error("no such path", "not_found")
+            return 404, {}, error_body("no such path", "not_found")
         asked = _read(path, headers, body)
         self.asked.append(asked)
         self._released.wait(HANG_SECONDS)
         self._ended.wait(self.pause_seconds)
         repeated = f" for {asked.key}: {asked.body}" if self.repeats_input else ""
         if self.key and asked.key != self.key:
-            return 401, {}, _error("the key is not valid" + repeated, "invalid_api_key")
+            return 401, {}, error_body("the key is not valid" + repeated, "invalid_api_key")
         if asked.model not in self.models:
-            return 404, {}, _error("the model does not exist" + repeated, "model_not_found")
+            return 404, {}, error_body("the model does not exist" + repeated, "model_not_found")
         step = self._next(asked)
         if step.status != 200:
-            return step.status, dict(step.headers or {}), _error("as asked for" + repeated, "scripted")
+            return step.status, dict(step.headers or {}), error_body("as asked for" + repeated, "scripted")
         return 200, {}, _completion(asked.model, step)
 
     def _next(self, asked: Asked) -> _Step:
@@ -132,56 +108,17 @@ class ChatServer:
             return self._script.popleft()
         return _Step(500) if self.answers is None else _Step(text=self.answers(asked.user))
 
-    def stop(self) -> None:
-        """End it; hanging requests are answered first."""
-        self._released.set()
-        self._ended.set()
-        self._server.shutdown()
-        self._thread.join(10)
-        self._server.server_close()
-
-    def __enter__(self) -> "ChatServer":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-
-def _handler(service: ChatServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.0"  # a connection a request: none is left open at the end
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, headers, answer = service.answer(self.path, dict(self.headers.items()), body)
-            try:
-                self.send_response(status)
-                for name, value in {"Content-Type": "application/json", **headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-            except ConnectionError:
-                self.close_connection = True  # the caller has given up waiting
-
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    return Handler
-
 
 def _read(path: str, headers: Mapping[str, str], body: bytes) -> Asked:
     request = json.loads(body)
-    key = headers.get("Authorization", headers.get("authorization", "")).removeprefix("Bearer ").strip()
     said = {message["role"]: message["content"] for message in request["messages"]}
     return Asked(
-        path, key, request["model"], said.get("system", ""), said.get("user", ""), body.decode("utf-8")
+        path,
+        bearer(headers),
+        request["model"],
+        said.get("system", ""),
+        said.get("user", ""),
+        body.decode("utf-8"),
     )
 
 
@@ -198,7 +135,3 @@ def _completion(model: str, step: _Step) -> bytes:
         "usage": usage,
     }
     return json.dumps(answer).encode()
-
-
-def _error(message: str, code: str) -> bytes:
-    return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}}).encode()

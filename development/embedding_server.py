@@ -7,14 +7,10 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any
 
+from development.openai_protocol import HANG_SECONDS, Answer, OpenAIService, bearer, error_body
 from memory.embedding.builtin import BuiltinEmbedder
-
-HANG_SECONDS = 120.0
-"""A hanging answer gives up after that long, should nobody release it."""
 
 _embedding = threading.Lock()
 
@@ -28,7 +24,6 @@ class Asked:
         key: what was sent as Bearer; "" for nothing.
         model: the model asked for.
         texts: what was to be embedded.
-
     """
 
     path: str
@@ -43,7 +38,7 @@ class _Failure:
     headers: Mapping[str, str]
 
 
-class EmbeddingServer:
+class EmbeddingServer(OpenAIService):
     """A throw-away service on a free loopback port; use it as a context manager.
 
     Args:
@@ -54,29 +49,18 @@ class EmbeddingServer:
     Attributes:
         asked: every request to the embeddings path, in order, the refused ones included.
         repeats_input: whether a failure's body repeats what was sent, as some services do.
-
     """
 
     def __init__(
         self, models: tuple[str, ...] = ("test-embed",), *, key: str = "", dimension: int | None = None
     ) -> None:
+        super().__init__()
         self.models = models
         self.key = key
         self.dimension = dimension
         self.asked: list[Asked] = []
         self.repeats_input = False
         self._failures: deque[_Failure] = deque()
-        self._released = threading.Event()
-        self._released.set()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        )
-
-    @property
-    def url(self) -> str:
-        """The base address, up to the version."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def fail(self, status: int, times: int, *, headers: Mapping[str, str] | None = None) -> None:
         """Answer the next requests with a status; with 429, `headers` may hold Retry-After."""
@@ -86,29 +70,21 @@ class EmbeddingServer:
         """Forget the failures that were asked for and not yet given."""
         self._failures.clear()
 
-    def hang(self) -> None:
-        """Take requests from now on and answer none of them."""
-        self._released.clear()
-
-    def release(self) -> None:
-        """Go on answering."""
-        self._released.set()
-
-    def answer(self, path: str, headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def answer(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """The answer to one request: status, headers, body."""
         if not path.endswith("/embeddings"):
-            return 404, {}, _error("no such path", "not_found")
+            return 404, {}, error_body("no such path", "not_found")
         asked = _read(path, headers, body)
         self.asked.append(asked)
         self._released.wait(HANG_SECONDS)
         repeated = f" for {asked.key}: {asked.texts}" if self.repeats_input else ""
         if self._failures:
             failure = self._failures.popleft()
-            return failure.status, dict(failure.headers), _error("as asked for" + repeated, "scripted")
+            return failure.status, dict(failure.headers), error_body("as asked for" + repeated, "scripted")
         if self.key and asked.key != self.key:
-            return 401, {}, _error("the key is not valid" + repeated, "invalid_api_key")
+            return 401, {}, error_body("the key is not valid" + repeated, "invalid_api_key")
         if asked.model not in self.models:
-            return 404, {}, _error("the model does not exist" + repeated, "model_not_found")
+            return 404, {}, error_body("the model does not exist" + repeated, "model_not_found")
         return 200, {}, json.dumps(self._embedded(asked, json.loads(body))).encode()
 
     def _embedded(self, asked: Asked, request: dict[str, Any]) -> dict[str, Any]:
@@ -125,61 +101,14 @@ class EmbeddingServer:
         usage = {"prompt_tokens": len(asked.texts), "total_tokens": len(asked.texts)}
         return {"object": "list", "model": asked.model, "data": data, "usage": usage}
 
-    def stop(self) -> None:
-        """End it; hanging requests are answered first."""
-        self._released.set()
-        self._server.shutdown()
-        self._thread.join(10)
-        self._server.server_close()
-
-    def __enter__(self) -> "EmbeddingServer":
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-
-def _handler(service: EmbeddingServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.0"  # a connection a request: none is left open at the end
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, headers, answer = service.answer(self.path, dict(self.headers.items()), body)
-            try:
-                self.send_response(status)
-                for name, value in {"Content-Type": "application/json", **headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(answer)))
-                self.end_headers()
-                self.wfile.write(answer)
-            except ConnectionError:
-                self.close_connection = True  # the caller has given up waiting
-
-        def log_message(self, format: str, *args: object) -> None:
-            return
-
-    return Handler
-
 
 def _read(path: str, headers: Mapping[str, str], body: bytes) -> Asked:
     request = json.loads(body)
-    key = headers.get("Authorization", headers.get("authorization", "")).removeprefix("Bearer ").strip()
     given = request["input"]
-    return Asked(path, key, request["model"], [given] if isinstance(given, str) else list(given))
+    return Asked(path, bearer(headers), request["model"], [given] if isinstance(given, str) else list(given))
 
 
 def _encoded(vector: list[float], encoding: str | None) -> list[float] | str:
     if encoding != "base64":
         return vector
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
-
-
-def _error(message: str, code: str) -> bytes:
-    return json.dumps({"error": {"message": message, "type": "invalid_request_error", "code": code}}).encode()

@@ -21,7 +21,6 @@ class HttpFront:
     Args:
         plugin: the running plugin process that answers.
         settings: the endpoint's settings, as an administrator saved them.
-
     """
 
     def __init__(self, plugin: PluginProcess, settings: Json) -> None:

@@ -33,7 +33,6 @@ class Problem:
         ticket_id: which ticket; None where that is not known.
         code: stable snake_case code.
         path: where in the file; "" where that is not known.
-
     """
 
     file: str
@@ -49,7 +48,6 @@ class Chunk:
     Attributes:
         items: the tickets.
         customer_map: what of the customer map they need.
-
     """
 
     items: tuple[Item, ...]
@@ -80,7 +78,6 @@ class CustomerMap:
 
     Args:
         entries: identifier → customer id; an address counts in any case.
-
     """
 
     def __init__(self, entries: Mapping[str, str]) -> None:
@@ -108,7 +105,6 @@ def cut(file: TicketFile, *, limit: int, customer_map: CustomerMap) -> Iterator[
 
     Returns:
         Chunks; and the problems of tickets that are larger than a chunk, and of what cannot be read.
-
     """
     chunk = _Growing(limit)
     unreadable: Problem | None = None

@@ -86,7 +86,6 @@ class Run:
 
     Attributes:
         total: what became of all tickets.
-
     """
 
     def __init__(self, options: argparse.Namespace, key: str) -> None:

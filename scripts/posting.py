@@ -40,7 +40,6 @@ class Rejected(Exception):
 
     Attributes:
         code: the endpoint's.
-
     """
 
     def __init__(self, code: str) -> None:
@@ -54,7 +53,6 @@ class _Transient(Exception):
     Attributes:
         seconds: how long the endpoint asks to wait; None if it does not say.
         is_cut: whether an answer had begun.
-
     """
 
     def __init__(self, reason: str, seconds: float | None = None, *, is_cut: bool = False) -> None:
@@ -72,7 +70,6 @@ class Report:
         stored, removed: memories.
         problems: (ticket id, code, path in the body).
         omitted: problems it did not list.
-
     """
 
     cursor: int | None
@@ -91,7 +88,6 @@ class Patience:
         retries: tries after the first one, for each request; progress made starts the count anew.
         seconds: before the first of them; doubled each time, up to 60, and spread at random from half
             of it to all of it. Where the endpoint says how long (Retry-After), that counts.
-
     """
 
     retries: int = DEFAULT_RETRIES
@@ -115,7 +111,6 @@ class Endpoint:
         query: what every request says.
         patience: see there.
         tell: called with one sentence before each wait.
-
     """
 
     url: str
@@ -147,7 +142,6 @@ class Endpoint:
         Raises:
             Rejected: the body cannot be read.
             Stopped: the endpoint does not let us, or cannot be reached.
-
         """
         asked = {**self.query, **query}
         while True:

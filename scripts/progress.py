@@ -24,7 +24,6 @@ class Tally:
         stored, removed: memories.
         problems: what was no plain success.
         omitted: problems that the endpoint counted and did not list.
-
     """
 
     tickets: Counter[str] = field(default_factory=Counter)
@@ -54,7 +53,6 @@ class Done:
     Attributes:
         cursor: where to go on in it; None if it is done.
         tally: what became of the tickets until there.
-
     """
 
     cursor: int | None
@@ -69,7 +67,6 @@ class State:
 
     Args:
         path: the file; None keeps nothing.
-
     """
 
     def __init__(self, path: Path | None) -> None:

@@ -53,7 +53,6 @@ class Unreadable(Exception):
     Attributes:
         code: as of `tickets.errors`.
         path: where in the file, or "".
-
     """
 
     def __init__(self, code: str, path: str = "") -> None:
@@ -70,7 +69,6 @@ class Item:
         where: path in the file, such as `tickets[3]` or `lines[12]`; "" for the whole of it.
         wrapped_at: path of the ticket in the line, where the line is an envelope made for it.
         rows: of a ticket from CSV, the line in the file of each message.
-
     """
 
     line: bytes
@@ -111,7 +109,6 @@ class TicketFile:
     Attributes:
         format: the format's name, once `items` has given the first ticket.
         fraction: how much of the file `items` has read, 0 to 1.
-
     """
 
     def __init__(self, path: Path, format: str | None = None) -> None:
@@ -131,7 +128,6 @@ class TicketFile:
         Raises:
             Unreadable: from here on; what was given before is good. Up to 64 KB before a break in a JSON
                 document are lost with it.
-
         """
         try:
             kind = self._kind()
@@ -294,7 +290,6 @@ def find_list(opened: Open, format: str | None) -> tuple[str, str]:
 
     Raises:
         TicketFormatError: `format_undetected`, `format_ambiguous`.
-
     """
     places = {"", *(_LISTS.values() if format is None else [_LISTS[format]])}
     values = 0

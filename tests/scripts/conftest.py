@@ -71,7 +71,6 @@ class ScriptedEndpoint:
     Attributes:
         asked: every request, in order.
         answers: what to answer next.
-
     """
 
     def __init__(self) -> None:
