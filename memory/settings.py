@@ -93,7 +93,7 @@ def _check_url(url: str) -> None:
     except ValueError:
         raise ChromaAddressInvalid(reason="host or port cannot be read") from None
     if parts.scheme not in {"http", "https"}:
-        raise ChromaAddressInvalid(reason="it starts with http:// or https://")
+        raise ChromaAddressInvalid(reason="it has to start with http:// or https://")
     if not parts.hostname or any(c.isspace() or not c.isprintable() for c in url):
         raise ChromaAddressInvalid(reason="the host is missing or holds blanks")
     try:
@@ -103,7 +103,7 @@ def _check_url(url: str) -> None:
     if parts.username is not None or parts.password is not None:
         raise ChromaAddressInvalid(reason="put the token into its own field")
     if parts.query or parts.fragment:
-        raise ChromaAddressInvalid(reason="nothing follows a ? or #")
+        raise ChromaAddressInvalid(reason="nothing may follow a ? or #")
     if port is not None and not 0 < port <= _MAX_PORT:
         raise ChromaAddressInvalid(reason="the port is out of range")
 
