@@ -182,6 +182,12 @@ class Connections:
                 self._open.pop(k).close()
             return connection
 
+    def close(self) -> None:
+        """Close them all."""
+        with self._lock:
+            while self._open:
+                self._open.popitem()[1].close()
+
 
 connections = Connections()
 

@@ -356,11 +356,13 @@ def test_a_server_that_was_restarted_is_used_again(own_server: ChromaServer, col
 
 
 @pytest.fixture
-def few_connections(monkeypatch: pytest.MonkeyPatch) -> int:
-    """A process that has opened nothing yet and keeps three connections; building one takes a while."""
+def few_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A process that has opened nothing yet and keeps three connections."""
+    own = Connections()
     monkeypatch.setattr("memory.chroma_connection.MAX_CONNECTIONS", 3)
-    monkeypatch.setattr("memory.chroma.connections", Connections())
-    return 3
+    monkeypatch.setattr("memory.chroma.connections", own)
+    yield 3
+    own.close()
 
 
 def test_a_connection_is_shared_by_what_identifies_it(chroma: ChromaServer) -> None:
