@@ -1,7 +1,6 @@
-"""Time and chance, handed in from outside so that tests can fix them."""
+"""Time, handed in from outside so that tests can fix it."""
 
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,18 +8,10 @@ from datetime import UTC, datetime
 type Clock = Callable[[], float]
 """Gives the present moment in seconds since 1970, UTC."""
 
-type NewId = Callable[[], str]
-"""Gives an id nobody has used."""
-
 
 def system_clock() -> float:
     """The machine's time in seconds since 1970, UTC."""
     return time.time()
-
-
-def random_id() -> str:
-    """32 random hexadecimal digits."""
-    return uuid.uuid4().hex
 
 
 def iso(seconds: float | None) -> str | None:
