@@ -6,46 +6,31 @@ It knows nothing of customers; `memory.store` and `memory.links` do. The connect
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
-from memory.chroma_connection import (
-    CollectionGone,
-    Connection,
-    chroma_errors,
-    connections,
-    limit,
-    translate,
-)
+from memory.chroma_attempts import run
+from memory.chroma_connection import CollectionGone, Connection, chroma_errors, connections
+from memory.chroma_rows import Row, Vector, present, rows_of
 from memory.clock import Deadline
-from memory.errors import (
-    ChromaDatabaseMissing,
-    ChromaFailed,
-    ChromaNotFound,
-    ChromaUnreachable,
-    MemoryFault,
-)
+from memory.errors import ChromaDatabaseMissing, ChromaFailed
+from memory.quotas import cut
 from memory.settings import ChromaSettings
 
 PAGE = 1_000
-"""Rows asked for in one read."""
+"""Rows asked for in one read, where no quota is below it."""
 WRITE_BATCH = 500
-"""Rows in one write; well below the server's limit of 5,461 and 40 MB."""
+"""Rows in one write, where no quota is below it; well below the server's limit of 5,461 and 40 MB."""
+MOST_IN_A_WRITE = 5_000
+"""Ids in one deletion."""
+SYNC_THRESHOLD = 1_000
+"""Chroma's own, where a collection does not say."""
 type Where = dict[str, str]
 """One equality. More than one condition is looked up over the whole database, so none can be given."""
-type Vector = Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One stored row. `vector` is there only where it was asked for."""
-
-    row_id: str
-    text: str
-    columns: dict[str, Any]
-    vector: Vector | None = None
 
 
 class Chroma:
@@ -57,15 +42,23 @@ class Chroma:
     Args:
         settings: address, token, tenant, database.
         deadline: when the whole call this object serves has to be over.
+        connection: one of its own; None for the one the process shares.
     """
 
-    def __init__(self, settings: ChromaSettings, deadline: Deadline) -> None:
+    def __init__(
+        self, settings: ChromaSettings, deadline: Deadline, connection: Connection | None = None
+    ) -> None:
         self._settings = settings
+        self._own = connection
         self._deadline = deadline
         self.before_create: Callable[[str], None] = _nothing
         """Called with a collection's name before a write creates it, or finds it created by another."""
         self.when_gone: Callable[[bool], None] = _nothing
         """Called when a collection was deleted behind our back; with True before a write goes to it."""
+        self.when_missing: Callable[[str], None] = _nothing
+        """Called with the name of a collection that was to be read and is not there."""
+        self.around_write: Callable[[str, Sequence[str]], AbstractContextManager[None]] = _around_nothing
+        """What each write is done within: called with the collection's name and the ids of the rows."""
 
     def allow(self, seconds: float) -> None:
         """Put the time limit off by what something else took meanwhile."""
@@ -74,6 +67,29 @@ class Chroma:
     def renew(self) -> None:
         """Start the time limit anew, for one more step of a long piece of work."""
         self._deadline = Deadline.after(self._settings.timeout_seconds)
+
+    @property
+    def page(self) -> int:
+        """Rows asked for in one read."""
+        return self._settings.quotas.read_size(PAGE)
+
+    @property
+    def write_batch(self) -> int:
+        """Rows in one write."""
+        return self._settings.quotas.write_size(WRITE_BATCH)
+
+    def most_found(self, limit: int) -> int:
+        """Rows that one search finds at the most, where so many are wanted."""
+        return self._settings.quotas.read_size(limit)
+
+    @contextmanager
+    def apart(self) -> Iterator[Chroma]:
+        """The same database through a fresh connection, for reading what no earlier answer can colour."""
+        connection = Connection(self._settings)
+        try:
+            yield Chroma(self._settings, self._deadline, connection)
+        finally:
+            connection.close()
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -100,22 +116,46 @@ class Chroma:
         include = ["documents", "metadatas", *(["embeddings"] if with_vectors else [])]
         rows: list[Row] = []
         if ids is not None:
-            for batch in _batches(list(dict.fromkeys(ids)), PAGE):
-                rows.extend(_rows(self._read(collection, "get", ids=batch, include=include)))
+            for batch in _batches(list(dict.fromkeys(ids)), self.page):
+                rows.extend(rows_of(self._read(collection, "get", ids=batch, include=include)))
             return rows
         start = offset
         while limit is None or len(rows) < limit:
-            size = PAGE if limit is None else min(PAGE, limit - len(rows))
+            size = self.page if limit is None else min(self.page, limit - len(rows))
             found = self._read(collection, "get", where=where, limit=size, offset=start, include=include)
-            page = _rows(found)
+            page = rows_of(found)
             rows.extend(page)
             if found is None or len(found["ids"]) < size:
                 break
             start += size
         return rows
 
+    def ids(self, collection: str, *, where: Where | None = None) -> list[str]:
+        """The ids of all rows, or of those that meet one equality, in their own order.
+
+        They are read in one request, so that no row is missed because others were deleted meanwhile; where a
+        quota makes it several, they are read until they bring nothing new.
+        """
+        size = self._settings.quotas.records_per_read
+        if size is None:
+            found = self._read(collection, "get", where=where, include=[])
+            return [] if found is None else sorted(found["ids"])
+        ids: set[str] = set()
+        while True:
+            new = set(self._paged_ids(collection, where, size))
+            if new <= ids or len(new) < size:
+                return sorted(ids | new)
+            ids |= new
+
+    def _paged_ids(self, collection: str, where: Where | None, size: int) -> Iterator[str]:
+        for start in itertools.count(step=size):
+            found = self._read(collection, "get", where=where, limit=size, offset=start, include=[])
+            yield from () if found is None else found["ids"]
+            if found is None or len(found["ids"]) < size:
+                return
+
     def nearest(self, collection: str, vector: Vector, *, where: Where, limit: int) -> dict[str, float]:
-        """The rows nearest to a vector among those that meet one equality.
+        """The rows nearest to a vector among those that meet one equality, as many as quotas let pass.
 
         Returns:
             Row id → cosine distance, 0 for the same direction to 2 for the opposite; nearest first.
@@ -124,7 +164,7 @@ class Chroma:
             collection,
             "query",
             query_embeddings=[list(vector)],
-            n_results=limit,
+            n_results=self.most_found(limit),
             where=where,
             include=["distances"],
         )
@@ -138,7 +178,8 @@ class Chroma:
 
     def metadata(self, collection: str) -> dict[str, Any] | None:
         """What a collection was created with; None if it does not exist."""
-        handle = self._handle(collection, create=None)
+        # Asked of the server always, since it may have been amended.
+        handle = self._call(lambda c: c.open(collection, create=None))
         return None if handle is None else dict(handle.metadata or {})
 
     # --- writing ---------------------------------------------------------------------------------
@@ -154,6 +195,21 @@ class Chroma:
         self._connection().handles[collection] = handle
         return dict(handle.metadata or {})
 
+    def amend(self, collection: str, metadata: Mapping[str, Any]) -> None:
+        """Give a collection that exists other metadata, whole."""
+        handle = self._call(lambda c: c.open(collection, create=None))
+        if handle is None:
+            raise ChromaFailed
+        self._run(lambda: handle.modify(metadata=dict(metadata)))
+
+    def rename(self, collection: str, name: str) -> None:
+        """Give a collection that exists another name, which nobody has."""
+        handle = self._call(lambda c: c.open(collection, create=None))
+        if handle is None:
+            raise ChromaFailed
+        self._run(lambda: handle.modify(name=name))
+        self._connection().handles.pop(collection, None)
+
     def put(self, collection: str, rows: Sequence[Row]) -> None:
         """Write rows whole, over earlier ones of the same id; a column that is None goes away."""
         self._write_rows("upsert", collection, rows)
@@ -164,15 +220,36 @@ class Chroma:
 
     def change(self, collection: str, columns: Mapping[str, Mapping[str, Any]]) -> None:
         """Change columns of rows that exist: row id → columns; None clears one."""
-        for batch in _batches(list(columns.items()), WRITE_BATCH):
+        for batch in _batches(list(columns.items()), self.write_batch):
             ids = [row_id for row_id, _ in batch]
             values = [dict(change) for _, change in batch]
             self._write(collection, "update", ids=ids, metadatas=values)
 
     def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Delete rows by id; a missing id is no error."""
-        for batch in _batches(list(dict.fromkeys(ids)), WRITE_BATCH):
+        for batch in _batches(list(dict.fromkeys(ids)), self.write_batch):
             self._write(collection, "delete", ids=batch)
+
+    def flush(self, collection: str) -> bool:
+        """Bring the server to write a collection's log into its index file, so that a vacuum drops the log.
+
+        A server with an index file does so after as many changes as its `sync_threshold` says, and the
+        deletion of an id that does not exist is one: about 50 ms for the usual 1,000.
+
+        Returns:
+            Whether the collection has an index of that sort; a hosted Chroma keeps its files its own way.
+        """
+        handle = self._handle(collection, create=None)
+        if handle is None:
+            return True
+        index = (handle.configuration_json or {}).get("hnsw")
+        if not index:
+            return False
+        changes = int(index.get("sync_threshold", SYNC_THRESHOLD))
+        size = self._settings.quotas.write_size(MOST_IN_A_WRITE)
+        for batch in _batches([f"none-{n}" for n in range(changes)], size):
+            self._read(collection, "delete", ids=batch)
+        return True
 
     def drop(self, collection: str) -> None:
         """Delete a whole collection; a missing one is no error."""
@@ -202,6 +279,12 @@ class Chroma:
         self.check_database()
         return version
 
+    def heartbeat(self) -> float:
+        """Seconds that the least the server can be asked takes."""
+        started = time.monotonic()
+        self._call(lambda connection: connection.api.heartbeat())
+        return time.monotonic() - started
+
     def check_database(self) -> None:
         """Make sure that tenant and database exist; a missing collection does not tell.
 
@@ -219,15 +302,16 @@ class Chroma:
 
     def _write_rows(self, method: str, collection: str, rows: Sequence[Row]) -> None:
         once = list({row.row_id: row for row in rows}.values())  # of one id the last
-        for batch in _batches(once, WRITE_BATCH):
+        for batch in _batches(once, self.write_batch):
+            cuts = [cut(row.text, row.columns, self._settings.quotas) for row in batch]
             arguments: dict[str, Any] = {
                 "ids": [row.row_id for row in batch],
-                "documents": [row.text for row in batch],
-                "metadatas": [dict(row.columns) for row in batch],
+                "documents": [text for text, _ in cuts],
+                "metadatas": [columns for _, columns in cuts],
                 "embeddings": [list(row.vector or ()) for row in batch],
             }
             if method == "add":
-                arguments["metadatas"] = [_present(m) for m in arguments["metadatas"]]
+                arguments["metadatas"] = [present(m) for m in arguments["metadatas"]]
             self._write(collection, method, **arguments)
 
     def _read(self, collection: str, method: str, **arguments: Any) -> Any:
@@ -236,7 +320,8 @@ class Chroma:
 
     def _write(self, collection: str, method: str, **arguments: Any) -> None:
         """Run a write; every write here may be repeated, since ids are given and values are whole."""
-        self._on_collection(collection, method, arguments, create={})
+        with self.around_write(collection, arguments["ids"]):
+            self._on_collection(collection, method, arguments, create={})
 
     def _on_collection(
         self, name: str, method: str, arguments: dict[str, Any], *, create: Mapping[str, Any] | None
@@ -244,6 +329,7 @@ class Chroma:
         for _ in range(2):
             handle = self._handle(name, create=create)
             if handle is None:
+                self.when_missing(name)
                 return None
             work = partial(getattr(handle, method), **arguments)
             try:
@@ -269,65 +355,26 @@ class Chroma:
         return self._run(partial(work, self._connection()))
 
     def _run(self, work: Callable[[], Any]) -> Any:
-        """Run one request within the deadline, once more if the connection broke or the server stumbled."""
-        connection = self._connection()
-        for attempt in range(2):
-            try:
-                with connection.place(self._deadline), limit(self._deadline):
-                    return work()
-            except (MemoryFault, CollectionGone):
-                raise
-            except Exception as error:  # the lower libraries' errors have no common base
-                fault = translate(error)
-            if isinstance(fault, ChromaNotFound):
-                fault = self._what_answers(connection)
-            may_pass = isinstance(fault, ChromaUnreachable | ChromaFailed)
-            if attempt or not may_pass or self._deadline.remaining() <= 0:
-                raise fault from None
-        raise ChromaFailed
-
-    def _what_answers(self, connection: Connection) -> MemoryFault:
-        """What is wrong with a server whose answer was not Chroma's: another one, or an old one."""
-        try:
-            with limit(self._deadline):
-                connection.version()
-        except MemoryFault as fault:
-            return fault
-        except Exception as error:
-            return translate(error)
-        return ChromaFailed()
+        """Run one request within the deadline; every one made here may be repeated."""
+        return run(self._connection(), self._deadline, work)
 
     def _connection(self) -> Connection:
-        return connections.get(self._settings)
+        if self._own is not None:
+            return self._own
+        started = time.monotonic()
+        connection = connections.get(self._settings)
+        # The first one brings chromadb in: a second or more of our own work, not the server's.
+        self.allow(time.monotonic() - started)
+        return connection
 
 
 def _nothing(_detail: object) -> None:
     return None
 
 
-# --- small change -------------------------------------------------------------------------------
-
-
-def _rows(found: Any) -> list[Row]:
-    """A get's answer as rows. A row deleted while it was read has no document: it is gone."""
-    if found is None:
-        return []
-    vectors = found["embeddings"]
-    return [
-        Row(
-            row_id,
-            found["documents"][i],
-            dict(found["metadatas"][i] or {}),
-            None if vectors is None else vectors[i].tolist(),
-        )
-        for i, row_id in enumerate(found["ids"])
-        if found["documents"][i] is not None
-    ]
+def _around_nothing(_collection: str, _ids: Sequence[str]) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 def _batches[T](items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
     return (items[i : i + size] for i in range(0, len(items), size))
-
-
-def _present(columns: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in columns.items() if value is not None}

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from memory.circuit import SILENCE_SECONDS, Circuit
 from memory.clock import Deadline
 from memory.errors import (
     ChromaBusy,
@@ -30,6 +31,7 @@ from memory.errors import (
     MemoryFault,
 )
 from memory.pacing import breathe, is_background
+from memory.places import Places
 from memory.settings import ChromaSettings
 
 CALLS_IN_FLIGHT = 12
@@ -39,6 +41,10 @@ BACKGROUND_CALLS_IN_FLIGHT = 2
 MAX_CONNECTIONS = 32
 """Distinct servers, tenants and tokens kept open; of the idle ones the one unused for longest is closed."""
 OLDEST_MAJOR_VERSION = 1
+LOOK_SECONDS = 1.0
+"""A server that is there answers a heartbeat in a thousandth of that, whatever else it works on."""
+LOOKS = 2
+"""The first may have met an old connection, or our own process too busy to read the answer in time."""
 
 _deadline: ContextVar[Deadline | None] = ContextVar("chroma_deadline", default=None)
 
@@ -68,8 +74,10 @@ class Connection:
         self.database_arguments = {"tenant": settings.tenant, "database": settings.database}
         self.handles: dict[str, Any] = {}
         self.calls_in_flight = 0
-        self._places = threading.BoundedSemaphore(CALLS_IN_FLIGHT)
-        self._background_places = threading.BoundedSemaphore(BACKGROUND_CALLS_IN_FLIGHT)
+        self.circuit = Circuit()
+        calls = settings.quotas.calls
+        self._places = Places(calls(CALLS_IN_FLIGHT))
+        self._background_places = Places(calls(BACKGROUND_CALLS_IN_FLIGHT))
         # The client's own session has no time limit and reads proxies from the environment.
         headers = dict(self.api._session.headers) | settings.headers
         self.api._session.close()
@@ -78,22 +86,58 @@ class Connection:
             trust_env=False,
             timeout=settings.timeout_seconds,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=CALLS_IN_FLIGHT),
-            event_hooks={"request": [_set_timeout], "response": [_read_in_time]},
+            event_hooks={"request": [_set_timeout], "response": [self._note_answer, _read_in_time]},
         )
 
     @contextmanager
     def place(self, deadline: Deadline) -> Iterator[None]:
-        """One of the places for calls in flight; bulk work queues for its own few first."""
+        """One of the places for calls in flight; bulk work queues for its own few first.
+
+        Raises:
+            ChromaBusy: none was free in time.
+            ChromaUnreachable: the server does not answer, which is known without asking it again.
+        """
         with ExitStack() as places:
             if is_background():
                 breathe()
-                places.enter_context(_place(self._background_places, deadline))
-            places.enter_context(_place(self._places, deadline))
+                places.enter_context(self._place(self._background_places, deadline))
+            places.enter_context(self._place(self._places, deadline))
             self.calls_in_flight += 1
             try:
-                yield
+                with self.circuit.waiting():
+                    yield
             finally:
                 self.calls_in_flight -= 1
+
+    @contextmanager
+    def _place(self, places: Places, deadline: Deadline) -> Iterator[None]:
+        self._admit(deadline)
+        with places.asked_for() as turn:
+            while not turn.wait(min(SILENCE_SECONDS, deadline.remaining())):
+                if deadline.remaining() <= 0:
+                    raise ChromaBusy
+                self._admit(deadline)  # those before it may have found out that nobody answers
+            self._admit(deadline)
+            yield
+
+    def _admit(self, deadline: Deadline) -> None:
+        self.circuit.admit(self._is_there, seconds=deadline.remaining())
+
+    def _is_there(self) -> bool:
+        """Whether anything answers at the address, within two seconds."""
+        import httpx
+
+        for _ in range(LOOKS):
+            try:
+                with limit(Deadline.after(LOOK_SECONDS)):
+                    self.api._session.get(f"{self.api.get_api_url()}/heartbeat")
+            except (httpx.TransportError, ConnectionError):
+                continue
+            return True
+        return False
+
+    def _note_answer(self, _response: Any) -> None:
+        self.circuit.answered()
 
     def open(self, name: str, *, create: Mapping[str, Any] | None) -> Any:
         """A handle of a collection; None if it does not exist and is not to be created."""
@@ -134,16 +178,6 @@ class Connection:
         self.api._session.close()
 
 
-@contextmanager
-def _place(places: threading.BoundedSemaphore, deadline: Deadline) -> Iterator[None]:
-    if not places.acquire(timeout=deadline.remaining()):
-        raise ChromaBusy
-    try:
-        yield
-    finally:
-        places.release()
-
-
 def _isolated(settings_class: Any) -> Any:
     """Chromadb's settings without the environment and without .env files, which belong to the daemon."""
 
@@ -173,6 +207,7 @@ class Connections:
             settings.database,
             settings.auth_header,
             settings.token,
+            str(settings.quotas.calls(CALLS_IN_FLIGHT)),
         )
         with self._lock:
             connection = self._open.pop(key, None) or Connection(settings)
@@ -181,6 +216,11 @@ class Connections:
             for k in idle[: len(self._open) - MAX_CONNECTIONS]:
                 self._open.pop(k).close()
             return connection
+
+    def states(self) -> list[bool]:
+        """Of each server's circuit, whether it is open."""
+        with self._lock:
+            return [connection.circuit.is_open for connection in self._open.values()]
 
     def close(self) -> None:
         """Close them all."""

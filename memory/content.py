@@ -41,6 +41,7 @@ class Statement:
         subject, attribute: the slot of a fact of the customer's; attribute "" for none.
         occurred_at: when it was so, seconds since 1970; None for now.
         is_still_so: False where a slot's value is said to hold no longer, and no other is named.
+        origin: id of the ticket's message it comes from; "" for none.
     """
 
     text: str
@@ -51,6 +52,7 @@ class Statement:
     attribute: str = ""
     occurred_at: float | None = None
     is_still_so: bool = True
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

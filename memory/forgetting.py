@@ -1,21 +1,22 @@
-"""Forgetting: what is meant is resolved to ids, shown or deleted, and read back."""
+"""What a call to forget means, in the rows of one scope; `memory.erasing` takes it away."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from memory.errors import ForgetUnverified, MemoryIdsRequired, ParameterMissing
+from memory.erasures import WHOLE, Task
+from memory.errors import MemoryIdsRequired, ParameterMissing
 from memory.identity import Resolved
-from memory.ledger import Ledger
+from memory.receipts import Receipt
 from memory.records import Kind, Memory
 from memory.scope import Scope
-from memory.slots import current_of, end_mark, heads
+from memory.slots import current_of, end_mark
 from memory.store import MemoryStore
 
+MIN_SCORE = 0.1
+"""Least score of a memory that a query to forget means; a person looks at them before they go."""
 MAX_MEMORY_IDS = 5_000
 """Ids in one call."""
-ROUNDS = 3
-"""Times the store is read again and what is left deleted, before giving up."""
 
 
 class Reach(StrEnum):
@@ -25,7 +26,7 @@ class Reach(StrEnum):
     """What a query finds, or the ids given."""
     CONVERSATION = "conversation"
     CASE = "case"
-    EVERYTHING = "everything"
+    EVERYTHING = WHOLE
     """The customer as a whole, links included."""
 
 
@@ -92,21 +93,23 @@ class Forgotten:
 
     Attributes:
         matched: the statements that are meant, one row each.
-        deleted: how many of them are gone, read back; 0 for a preview.
+        receipt: of a deletion; None for a preview, and where nothing was ever stored.
         not_found: ids that were given and are no memories of this customer.
-        links_removed: conversations that are linked to nobody now.
-        requested_at, completed_at: seconds since 1970; completed_at is None for a preview.
+        requested_at: seconds since 1970.
     """
 
     request: Request
     matched: tuple[Memory, ...]
-    deleted: int
     not_found: tuple[str, ...]
-    links_removed: int
+    receipt: Receipt | None
     requested_at: float
-    completed_at: float | None
     customer_id: str
     is_linked: bool
+
+    @property
+    def deleted(self) -> int:
+        """How many statements are gone, read back; 0 for a preview."""
+        return self.receipt.deleted if self.receipt else 0
 
 
 def select(store: MemoryStore, resolved: Resolved, request: Request) -> tuple[list[Memory], tuple[str, ...]]:
@@ -133,60 +136,31 @@ def select(store: MemoryStore, resolved: Resolved, request: Request) -> tuple[li
     return [m for m in rows if request.admits(m)], ()
 
 
-def erase(store: MemoryStore, resolved: Resolved, request: Request, *, now: float) -> int:
-    """Delete what a request means, and read back.
-
-    Args:
-        store: the memories.
-        resolved: whose.
-        request: what.
-        now: seconds since 1970.
-
-    Returns:
-        How many statements are gone.
-
-    Raises:
-        ForgetUnverified: some could still be read afterwards.
-    """
-    gone: set[str] = set()
-    for _ in range(ROUNDS):
-        rows, _missing = select(store, resolved, request)
-        if not rows:
-            return len(gone)
-        if not request.is_whole:
-            _end_slots(store, resolved.scope, rows, now=now)
-        store.erase(resolved.scope, rows)
-        gone.update(m.memory_id for m in heads(rows))
-    remaining = len(heads(select(store, resolved, request)[0]))
-    if remaining:
-        raise ForgetUnverified(remaining=remaining)
-    return len(gone)
-
-
-def erase_entries(ledger: Ledger, resolved: Resolved, request: Request, gone: Sequence[Memory]) -> None:
-    """Delete the ledger's entries of tickets whose memories are gone, so that the ledger tells the truth."""
-    if resolved.scope.is_provisional:
-        return
-    tickets = {(m.source, m.ticket_id) for m in gone if m.ticket_id}
-    has_bounds = request.before is not None or bool(request.kinds)
-    conversation_id = "" if has_bounds else resolved.conversation_id
-    is_conversation = request.reach is Reach.CONVERSATION and bool(conversation_id)
-    ledger.erase(
-        entry.key
-        for entry in ledger.of_customer(resolved.scope)
-        if request.is_whole
-        or entry.key in tickets
-        or (is_conversation and entry.conversation_id == conversation_id)
+def task_of(resolved: Resolved, request: Request) -> Task:
+    """What a deletion is to take away, as it is noted in the store."""
+    return Task(
+        reach=str(request.reach),
+        conversation_id=resolved.conversation_id if request.reach is Reach.CONVERSATION else "",
+        case_id=resolved.case_id if request.reach is Reach.CASE else "",
+        memory_ids=request.memory_ids if request.reach is Reach.MATCHING else (),
+        before=request.before,
+        kinds=request.kinds,
     )
 
 
-def _end_slots(store: MemoryStore, scope: Scope, rows: Sequence[Memory], *, now: float) -> None:
-    """Where the value a slot holds is about to go, say so first, so that no older one comes back."""
+def end_slots(store: MemoryStore, scope: Scope, rows: Sequence[Memory], *, now: float) -> None:
+    """Where the value a slot holds is about to go, say so first, so that no older one comes back.
+
+    Args:
+        store, scope: whose.
+        rows: what is about to go.
+        now: seconds since 1970.
+    """
     going = {m.memory_id for m in rows}
     marks = []
     for slot in sorted({m.slot for m in rows if m.slot}):
         held = current_of(store.slot(scope, slot))
         if held is not None and held.memory_id in going:
             # Of no conversation: what was forgotten does not go along when the conversation moves.
-            marks.append(replace(end_mark(held, now=now), conversation_id=""))
+            marks.append(end_mark(held, now=now)._replace(conversation_id=""))
     store.write_marks(scope, marks)

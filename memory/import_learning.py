@@ -106,7 +106,8 @@ class TicketLearner:
                 continue
             role = Role.CUSTOMER if message.role == "customer" else Role.AGENT
             index = len(statements)
-            statements.append(Statement(self._redactor.text(text), role, Kind.EPISODIC, index))
+            words = self._redactor.text(text)
+            statements.append(Statement(words, role, Kind.EPISODIC, index, origin=message.message_id))
             times.append(message.created_at.timestamp())
         return Said(tuple(statements), tuple(times), self._zone)
 

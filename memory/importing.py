@@ -7,13 +7,14 @@ done again, it ends in the same state.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
+from functools import partial
 
+from memory.barring import Barring
 from memory.content import Statement
-from memory.embedding import Embedder
-from memory.errors import IdInvalid, RequestError
-from memory.identity import scope_of_customer
-from memory.import_learning import Lesson, TicketLearner
+from memory.embedding import Embedder, Vector
+from memory.errors import ConversationMismatch, ErasureUnderWay, Forbidden, IdInvalid, RequestError
+from memory.identity import out_of_reach_among, scope_of_customer
+from memory.import_learning import TicketLearner
 from memory.ledger import Entry, Ledger, Mode, TicketKey
 from memory.links import Link, LinkStore
 from memory.pacing import breathe
@@ -24,43 +25,13 @@ from memory.scope import Scope, checked_id
 from memory.settings import DEFAULT_SHARDS
 from memory.store import MemoryStore
 from memory.ticket_memories import memories_of, memory_id_of
+from memory.ticket_plans import Plan, entry_of, updated_at_of
+from memory.ticket_results import Status, TicketResult, result_of
+from memory.write_behind import WriteBehind
 from tickets.model import Ticket, content_hash
 
 TICKETS_BETWEEN_BREATHS = 4
 """A few milliseconds of work."""
-
-
-class Status(StrEnum):
-    """What became of a ticket."""
-
-    IMPORTED = "imported"
-    REPLACED = "replaced"
-    """It had been imported and has changed: what it had made was replaced."""
-    UNCHANGED = "unchanged"
-    OUTDATED = "outdated"
-    """A newer version of it had been imported before."""
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class TicketResult:
-    """What became of one ticket.
-
-    Attributes:
-        source, ticket_id: which one.
-        status: see there.
-        stored, removed: memories written, and memories that are no more.
-        code: for a failed one, why; for one whose facts could not be extracted, why its messages were kept.
-        rejected: extracted facts that were left out.
-    """
-
-    source: str
-    ticket_id: str
-    status: Status
-    stored: int = 0
-    removed: int = 0
-    code: str = ""
-    rejected: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,46 +53,6 @@ class Handling:
     is_dry: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """What became of a batch: one result a ticket, secrets replaced by type, tokens a language model took."""
-
-    results: tuple[TicketResult, ...]
-    redacted: Mapping[str, int]
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is to be done for one ticket."""
-
-    ticket: Ticket
-    scope: Scope
-    entry: Entry | None
-    memories: tuple[Memory, ...]
-    kept_rows: tuple[str, ...]
-    lesson: Lesson | None = None
-
-    @property
-    def mode(self) -> Mode:
-        """What is made of the messages."""
-        if self.lesson is None:
-            return Mode.AS_IS
-        return Mode.EXTRACT_FAILED if self.lesson.statements is None else Mode.EXTRACT
-
-    @property
-    def rows(self) -> list[str]:
-        """The rows that stand for the ticket in the end."""
-        written = (r for m in self.memories for r in m.row_ids)
-        return list(dict.fromkeys([*self.kept_rows, *written]))
-
-    @property
-    def stale(self) -> list[str]:
-        """Rows of an earlier import that stand for nothing any more."""
-        kept = set(self.rows)
-        return [r for r in (self.entry.row_ids if self.entry else ()) if r not in kept]
-
-
 class Importer:
     """Imports tickets into one namespace, a batch at a time.
 
@@ -130,6 +61,7 @@ class Importer:
         embedder: makes the vectors.
         scope_of: gives a customer's scope; from identity resolution.
         handling: what is done with the words.
+        barring: what is left out because it was forgotten.
     """
 
     def __init__(
@@ -140,12 +72,14 @@ class Importer:
         embedder: Embedder,
         scope_of: Callable[[str], Scope],
         handling: Handling,
+        barring: Barring,
     ) -> None:
         self._store, self._links, self._ledger = store, links, ledger
         self._embedder, self._scope_of = embedder, scope_of
         self._redactor, self._policy = handling.redactor, handling.policy
         self._learner, self._is_dry = handling.learner, handling.is_dry
-        self._renew = handling.renew
+        self._renew, self._barring = handling.renew, barring
+        self._limits = links.limits
 
     def run(self, tickets: Sequence[Ticket], *, now: float) -> list[TicketResult]:
         """Import a batch.
@@ -162,16 +96,24 @@ class Importer:
         """
         known = self._ledger.find_all((t.source, t.ticket_id) for t in tickets)
         results: dict[TicketKey, TicketResult] = {}
-        plans: list[_Plan] = []
-        for number, ticket in enumerate(tickets):
-            if number % TICKETS_BETWEEN_BREATHS == 0:
-                breathe()
+        wanted: list[tuple[Scope, Ticket]] = []
+        for ticket in tickets:
             entry = known.get((ticket.source, ticket.ticket_id))
             settled = self._settled(ticket, entry)
             if isinstance(settled, TicketResult):
                 results[ticket.source, ticket.ticket_id] = settled
             else:
-                plans.append(self._plan(ticket, settled, entry, now=now))
+                wanted.append((settled, ticket))
+        plans: list[Plan] = []
+        for number, (scope, ticket) in enumerate(self._open(wanted, known, results)):
+            if number % TICKETS_BETWEEN_BREATHS == 0:
+                breathe()
+            key = (ticket.source, ticket.ticket_id)
+            plan = self._plan(ticket, scope, known.get(key), now=now)
+            if isinstance(plan, TicketResult):
+                results[key] = plan
+            else:
+                plans.append(plan)
         plans = self._link(plans, results, now=now)
         if plans and not self._is_dry:
             plans = self._write(self._learned(plans, now=now), now=now)
@@ -196,31 +138,87 @@ class Importer:
             checked_id("conversation_id", ticket.conversation_id)
             checked_id("case_id", ticket.case_id)
         except IdInvalid as fault:
-            return _result(ticket, Status.FAILED, fault.code)
+            return result_of(ticket, Status.FAILED, fault.code)
         if not customer_id:
-            return _result(ticket, Status.FAILED, "customer_missing")
+            return result_of(ticket, Status.FAILED, "customer_missing")
+        scope = self._scope_of(customer_id)  # of who answers for the customer
+        owner = entry.customer_id if entry else customer_id
+        concerned = (customer_id, owner, scope.customer_id)
+        if not all(self._limits.admits(ticket.source, whose) for whose in concerned):
+            return result_of(ticket, Status.FAILED, Forbidden.code)
         if entry is None or not entry.is_complete:
-            return self._scope_of(customer_id)
+            return scope
+        may_lack = self._barring.restores and not entry.restored_at
+        if self._is_unchanged(ticket, entry) and not may_lack:
+            return result_of(ticket, Status.UNCHANGED)
+        updated_at = updated_at_of(ticket)
+        if updated_at is not None and entry.updated_at is not None and updated_at < entry.updated_at:
+            return result_of(ticket, Status.OUTDATED)
+        return scope
+
+    def _is_unchanged(self, ticket: Ticket, entry: Entry) -> bool:
         wanted = Mode.AS_IS if self._learner is None else Mode.EXTRACT
         is_same = entry.content_hash == content_hash(ticket) and entry.mode is wanted
-        if is_same and not ticket.is_partial:
-            return _result(ticket, Status.UNCHANGED)
-        updated_at = _updated_at(ticket)
-        if updated_at is not None and entry.updated_at is not None and updated_at < entry.updated_at:
-            return _result(ticket, Status.OUTDATED)
-        return self._scope_of(customer_id)
+        return is_same and entry.is_complete and not ticket.is_partial
 
-    def _plan(self, ticket: Ticket, scope: Scope, entry: Entry | None, *, now: float) -> _Plan:
+    def _open(
+        self,
+        wanted: Sequence[tuple[Scope, Ticket]],
+        known: Mapping[TicketKey, Entry],
+        results: dict[TicketKey, TicketResult],
+    ) -> list[tuple[Scope, Ticket]]:
+        """The tickets whose customers are not being erased right now, and what was forgotten of them."""
+        entries = [known.get((ticket.source, ticket.ticket_id)) for _, ticket in wanted]
+        scopes = {scope for scope, _ in wanted} | {entry.scope for entry in entries if entry}
+        self._store.epochs.look(scopes)
+        being_erased = set()
+        for scope in {scope for scope, _ in wanted}:
+            try:
+                self._store.opened(scope)
+            except ErasureUnderWay:
+                being_erased.add(scope)
+        opened = []
+        for scope, ticket in wanted:
+            if scope in being_erased:
+                results[ticket.source, ticket.ticket_id] = result_of(
+                    ticket, Status.FAILED, ErasureUnderWay.code
+                )
+            else:
+                opened.append((scope, ticket))
+        self._barring.read(opened)
+        return opened
+
+    def _plan(self, ticket: Ticket, scope: Scope, entry: Entry | None, *, now: float) -> Plan | TicketResult:
+        """What is to be done for a ticket, or its result where everything in it was forgotten."""
+        restored_at = now if self._barring.restores else entry.restored_at if entry else 0.0
+        was_looked_at = self._barring.restores and entry is not None and self._is_unchanged(ticket, entry)
+        if entry and was_looked_at and not self._barring.is_touched(ticket, restored_at=entry.restored_at):
+            return result_of(ticket, Status.UNCHANGED)
+        admitted = self._barring.admit(ticket, restored_at=restored_at)
+        if not admitted.has_words:
+            return result_of(ticket, Status.FORGOTTEN)
+        whole, ticket = ticket, admitted.ticket
         memories = tuple(memories_of(ticket, scope, self._redactor, self._policy, now=now))
+        memories = tuple(self._barring.memories(scope, whole, memories, restored_at=restored_at))
         kept: tuple[str, ...] = ()
         if ticket.is_partial and entry is not None and entry.customer_id == scope.customer_id:
             told = {memory_id_of(ticket, m, scope) for m in ticket.messages}
             kept = tuple(r for r in entry.row_ids if r.partition(".")[0] not in told)
-        return _Plan(ticket, scope, entry, memories, kept)
+        return Plan(
+            ticket,
+            content_hash(whole),
+            scope,
+            entry,
+            memories,
+            kept,
+            barred_messages=admitted.barred_messages,
+            epoch=self._store.epochs.first(scope),
+            restored_at=restored_at,
+        )
 
     def _link(
-        self, plans: Sequence[_Plan], results: dict[TicketKey, TicketResult], *, now: float
-    ) -> list[_Plan]:
+        self, plans: Sequence[Plan], results: dict[TicketKey, TicketResult], *, now: float
+    ) -> list[Plan]:
         """Link the tickets' conversations; those of another customer are refused and left out."""
         wanted: dict[str, Link] = {}
         for plan in plans:
@@ -230,27 +228,30 @@ class Importer:
                 case_id=plan.ticket.case_id or "",
                 linked_at=now,
                 is_moving=True,
+                epoch=plan.epoch,
             )
             wanted.setdefault(link.conversation_id, link)
         found = self._links.find_all(wanted)
+        barred = out_of_reach_among(self._limits, self._store, wanted, found)
         if not self._is_dry:
             self._links.put(*self._handed_over(plans, found, wanted))
-            found |= self._links.claim_all([link for c, link in wanted.items() if c not in found])
+            free = [link for c, link in wanted.items() if c not in found and c not in barred]
+            found |= self._links.claim_all(free)
         allowed = []
         for plan in plans:
             ticket = plan.ticket
             link = found.get(ticket.conversation_id, wanted[ticket.conversation_id])
             was_ours = plan.entry is not None and link.customer_id == plan.entry.customer_id
-            if link.customer_id == plan.scope.customer_id or was_ours:
+            is_barred = ticket.conversation_id in barred
+            if not is_barred and (link.customer_id == plan.scope.customer_id or was_ours):
                 allowed.append(plan)
             else:
-                results[ticket.source, ticket.ticket_id] = _result(
-                    ticket, Status.FAILED, "conversation_of_another_customer"
-                )
+                code = Forbidden.code if is_barred else ConversationMismatch.code
+                results[ticket.source, ticket.ticket_id] = result_of(ticket, Status.FAILED, code)
         return allowed
 
     def _handed_over(
-        self, plans: Sequence[_Plan], found: dict[str, Link], wanted: dict[str, Link]
+        self, plans: Sequence[Plan], found: dict[str, Link], wanted: dict[str, Link]
     ) -> list[Link]:
         """New links for tickets that an import had linked to another customer, or to another case."""
         changed = {}
@@ -261,7 +262,11 @@ class Importer:
             new = wanted[link.conversation_id]
             was_ours = plan.entry is not None and link.customer_id == plan.entry.customer_id
             if was_ours and link.customer_id != new.customer_id:
-                changed[link.conversation_id] = replace(new, moves_from=link.customer_id)
+                changed[link.conversation_id] = replace(
+                    new,
+                    moves_from=link.customer_id,
+                    trail=tuple(sorted({*link.trail, self._store.shard(link.scope)})),
+                )
             elif link.customer_id == new.customer_id and new.case_id not in {"", link.case_id}:
                 changed[link.conversation_id] = replace(link, case_id=new.case_id)
         found.update(changed)
@@ -269,7 +274,7 @@ class Importer:
 
     # --- doing it --------------------------------------------------------------------------------
 
-    def _learned(self, plans: Sequence[_Plan], *, now: float) -> list[_Plan]:
+    def _learned(self, plans: Sequence[Plan], *, now: float) -> list[Plan]:
         """The plans with what a language model learned of each ticket; where it failed, messages are kept."""
         if self._learner is None:
             return list(plans)
@@ -282,15 +287,32 @@ class Importer:
                 kept = tuple(dict.fromkeys([*plan.kept_rows, *known]))
                 learned.append(replace(plan, lesson=lesson, kept_rows=kept))
                 continue
-            expected = [m for s in lesson.statements for m in [self._fact(plan, s, now=now)] if m]
-            learned.append(replace(plan, lesson=lesson, memories=tuple(expected)))
+            facts = self._barring.statements(
+                plan.scope, plan.ticket, lesson.statements, restored_at=plan.restored_at
+            )
+            expected = [m for s in facts for m in [self._fact(plan, s, now=now)] if m]
+            learned.append(
+                replace(
+                    plan,
+                    lesson=replace(lesson, statements=tuple(facts)),
+                    kept_rows=(*plan.kept_rows, *self._kept_facts(plan)),
+                    memories=tuple(expected),
+                )
+            )
         return learned
 
-    def _fact(self, plan: _Plan, statement: Statement, *, now: float) -> Memory | None:
+    def _kept_facts(self, plan: Plan) -> list[str]:
+        """Rows of facts whose message was not shown again since another fact of it was forgotten."""
+        if not plan.barred_messages or plan.entry is None or plan.entry.mode is not Mode.EXTRACT:
+            return []
+        stored = self._store.read(plan.scope, plan.entry.row_ids)
+        return [row for m in stored if m.origin in plan.barred_messages for row in m.row_ids]
+
+    def _fact(self, plan: Plan, statement: Statement, *, now: float) -> Memory | None:
         """The record a fact is going to be, before it is known which others there are."""
         return record_of(self._writing(plan), statement, now=now) if statement.is_still_so else None
 
-    def _writing(self, plan: _Plan) -> Writing:
+    def _writing(self, plan: Plan) -> Writing:
         return Writing(
             scope=plan.scope,
             conversation_id=plan.ticket.conversation_id,
@@ -300,31 +322,40 @@ class Importer:
             ticket_id=plan.ticket.ticket_id,
         )
 
-    def _write(self, plans: Sequence[_Plan], *, now: float) -> list[_Plan]:
+    def _write(self, plans: Sequence[Plan], *, now: float) -> list[Plan]:
         """Write a batch; the plans as they came out, with the rows that stand for each ticket now."""
-        self._ledger.put([_entry(plan, now=now, is_complete=False) for plan in plans])
-        self._write_messages([plan for plan in plans if plan.mode is not Mode.EXTRACT])
+        with WriteBehind() as behind:
+            entries = [entry_of(plan, now=now, is_complete=False) for plan in plans]
+            behind.put(lambda: self._ledger.put(entries))
+            self._write_messages([plan for plan in plans if plan.mode is not Mode.EXTRACT], behind)
+        self._store.touch([plan.scope for plan in plans if plan.entry is not None])
         done = [self._write_facts(plan, now=now) for plan in plans]
         self._erase_stale(done)
         self._complete(plans, done, now=now)
         return done
 
-    def _complete(self, planned: Sequence[_Plan], done: Sequence[_Plan], *, now: float) -> None:
+    def _complete(self, planned: Sequence[Plan], done: Sequence[Plan], *, now: float) -> None:
         """Note the end in the ledger; where the entry says already what is there, only that it is the end."""
-        before = [replace(_entry(p, now=now, is_complete=False), is_complete=True) for p in planned]
-        after = [_entry(plan, now=now, is_complete=True) for plan in done]
+        before = [replace(entry_of(p, now=now, is_complete=False), is_complete=True) for p in planned]
+        after = [entry_of(plan, now=now, is_complete=True) for plan in done]
         pairs = list(zip(before, after, strict=True))
         self._ledger.complete(entry for was, entry in pairs if was == entry)
         self._ledger.put([entry for was, entry in pairs if was != entry])
 
-    def _write_messages(self, plans: Sequence[_Plan]) -> None:
+    def _write_messages(self, plans: Sequence[Plan], behind: WriteBehind) -> None:
+        """Embed and write, collection by collection: one is written while the next is embedded."""
         rows = [(plan.scope, part) for plan in plans for m in plan.memories for part in parts_of(m)]
-        vectors = self._embedder.embed_documents([part.index_text for _, part in rows])
+        for batch in self._store.batches(rows):
+            vectors = self._embedder.embed_documents([part.index_text for _, part in batch])
+            behind.put(partial(self._write_batch, batch, vectors))
+
+    def _write_batch(self, batch: Sequence[tuple[Scope, Memory]], vectors: Sequence[Vector]) -> None:
+        self._renew()
         self._store.write_all(
-            [(scope, (part, vector)) for (scope, part), vector in zip(rows, vectors, strict=True)]
+            [(scope, (part, vector)) for (scope, part), vector in zip(batch, vectors, strict=True)]
         )
 
-    def _write_facts(self, plan: _Plan, *, now: float) -> _Plan:
+    def _write_facts(self, plan: Plan, *, now: float) -> Plan:
         if plan.mode is not Mode.EXTRACT or plan.lesson is None:
             return plan
         statements = plan.lesson.statements or ()
@@ -334,7 +365,7 @@ class Importer:
         kept = [o.memory for o in outcomes if o.action is not Action.ENDED and o.memory.source]
         return replace(plan, memories=tuple(kept))
 
-    def _erase_stale(self, plans: Sequence[_Plan]) -> None:
+    def _erase_stale(self, plans: Sequence[Plan]) -> None:
         """Delete what stands for nothing any more; a fact that another ticket states too stays."""
         stale = [(p.entry.scope, row) for p in plans if p.entry is not None for row in p.stale]
         if not stale:
@@ -358,32 +389,3 @@ def neighbourhood(ticket: Ticket) -> int:
         return scope_of_customer(ticket.customer_id).shard(DEFAULT_SHARDS)
     except RequestError:  # told when its turn comes
         return -1
-
-
-def _entry(plan: _Plan, *, now: float, is_complete: bool) -> Entry:
-    """The ledger's entry for a plan: before the end with every row that may be there."""
-    ticket = plan.ticket
-    rows = plan.rows if is_complete else [*plan.rows, *plan.stale]
-    moved = plan.entry is not None and plan.entry.customer_id != plan.scope.customer_id
-    owner = plan.entry.customer_id if plan.entry and moved and not is_complete else plan.scope.customer_id
-    return Entry(
-        source=ticket.source,
-        ticket_id=ticket.ticket_id,
-        content_hash=content_hash(ticket),
-        customer_id=owner,
-        conversation_id=ticket.conversation_id,
-        row_ids=tuple(rows),
-        memories=sum(1 for row in plan.rows if "." not in row),
-        updated_at=_updated_at(ticket),
-        imported_at=now,
-        is_complete=is_complete,
-        mode=plan.mode,
-    )
-
-
-def _updated_at(ticket: Ticket) -> float | None:
-    return None if ticket.updated_at is None else ticket.updated_at.timestamp()
-
-
-def _result(ticket: Ticket, status: Status, code: str = "") -> TicketResult:
-    return TicketResult(ticket.source, ticket.ticket_id, status, code=code)

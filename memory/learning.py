@@ -93,6 +93,7 @@ def _learned(extraction: Extraction, said: Said, messages: Sequence[Message]) ->
                 attribute=fact.attribute,
                 occurred_at=None if is_now and fact.occurred_at == sent_at else fact.occurred_at,
                 is_still_so=fact.is_still_so,
+                origin=said.statements[fact.message].origin,
             )
         )
     rejected = tuple(Skipped(item.item, item.reason) for item in extraction.rejected)

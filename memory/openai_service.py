@@ -18,16 +18,22 @@ from memory import errors
 from memory.clock import Deadline
 from memory.embedding.model import is_vector
 from memory.errors import MemoryFault
+from memory.service_circuit import ServiceCircuit, ServiceCircuits
 from memory.settings import OpenAICompatibleSettings
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import OpenAI, Timeout
 
 RETRIES = 3
 """Times a request is sent again after 429, 5xx or a broken connection."""
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 8.0
+CONNECT_SECONDS = 5.0
+"""Of a request's time, how long making the connection may take."""
 MAX_CLIENTS = 16
+
+embedding_circuits = ServiceCircuits()
+"""By address and model, since behind one address there may be a machine for each model."""
 
 _clients: OrderedDict[OpenAICompatibleSettings, OpenAI] = OrderedDict()
 _clients_lock = threading.Lock()
@@ -66,17 +72,20 @@ LANGUAGE_MODEL_FAULTS = Faults(
 def create_embeddings(settings: OpenAICompatibleSettings, texts: list[str]) -> list[list[float]]:
     """One vector a text, in the order of the texts.
 
+    While the service is down, calls fail at once; see `memory.service_circuit`.
+
     Raises:
         SetupError, ServiceError, TextRefused: see `EMBEDDER_FAULTS`.
     """
 
     def work(client: OpenAI, seconds: float) -> list[list[float]]:
         answer = client.embeddings.create(
-            input=texts, model=settings.model, encoding_format="float", timeout=seconds
+            input=texts, model=settings.model, encoding_format="float", timeout=_limits(seconds)
         )
         return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
 
-    vectors = _patiently(settings, work, EMBEDDER_FAULTS)
+    circuit = embedding_circuits.of((settings.base_url, settings.model))
+    vectors = _patiently(settings, work, EMBEDDER_FAULTS, circuit)
     if len(vectors) != len(texts) or not all(map(is_vector, vectors)):
         raise errors.EmbedderFailed(model=settings.model)
     return vectors
@@ -94,21 +103,25 @@ def create_answer(settings: OpenAICompatibleSettings, system: str, user: str) ->
         answer = client.chat.completions.create(
             model=settings.model,
             messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
-            timeout=seconds,
+            timeout=_limits(seconds),
         )
         choice = answer.choices[0]
         held_back = choice.finish_reason == "content_filter"
         text = "" if held_back else choice.message.content or ""
         return text, answer.usage.total_tokens if answer.usage else 0
 
-    text, tokens = _patiently(settings, work, LANGUAGE_MODEL_FAULTS)
+    # A circuit of its own: much work waits better for a language model than it goes on without it.
+    text, tokens = _patiently(settings, work, LANGUAGE_MODEL_FAULTS, ServiceCircuit())
     if not text.strip():
         raise errors.LanguageModelFailed(model=settings.model)
     return text, tokens
 
 
 def _patiently[T](
-    settings: OpenAICompatibleSettings, work: Callable[[OpenAI, float], T], faults: Faults
+    settings: OpenAICompatibleSettings,
+    work: Callable[[OpenAI, float], T],
+    faults: Faults,
+    circuit: ServiceCircuit,
 ) -> T:
     """Run a request, again after 429, 5xx or a broken connection, all of it within the time limit.
 
@@ -116,21 +129,35 @@ def _patiently[T](
     """
     import openai
 
-    deadline = Deadline.after(settings.timeout_seconds)
-    client = client_of(settings)
-    for attempt in range(RETRIES + 1):
-        try:
-            return work(client, max(0.01, deadline.remaining()))
-        except Exception as error:  # openai's errors, and what a wrong server's answer leads to
-            fault = translate(error, settings.model, faults)
-            may_pass = isinstance(
-                error, openai.RateLimitError | openai.InternalServerError | openai.APIConnectionError
-            ) and not isinstance(error, openai.APITimeoutError)
-            pause = _pause(error, attempt)
-        if not may_pass or attempt == RETRIES or pause >= deadline.remaining():
-            break
-        time.sleep(pause)
+    with circuit.call(settings.model) as call:
+        deadline = Deadline.after(settings.timeout_seconds)
+        client = client_of(settings)
+        for attempt in range(RETRIES + 1):
+            try:
+                answer = work(client, max(0.01, deadline.remaining()))
+            except Exception as error:  # openai's errors, and what a wrong server's answer leads to
+                fault = translate(error, settings.model, faults)
+                is_down = isinstance(error, openai.InternalServerError | openai.APIConnectionError)
+                may_pass = (is_down and not isinstance(error, openai.APITimeoutError)) or isinstance(
+                    error, openai.RateLimitError
+                )
+                pause = _pause(error, attempt)
+            else:
+                call.answered()
+                return answer
+            is_last = attempt == RETRIES or pause >= deadline.remaining()
+            if not may_pass or is_last or not call.may_repeat:
+                break
+            time.sleep(pause)
+        call.failed(type(fault)) if is_down else call.answered()
     raise fault from None
+
+
+def _limits(seconds: float) -> Timeout:
+    """A request's time, of which connecting may take a part."""
+    from openai import Timeout
+
+    return Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
 
 
 def _pause(error: Exception, attempt: int) -> float:

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 
-SLICE = 4
-"""Texts a background embedder works on between two breaths; a few milliseconds."""
 LONGEST_WAIT_SECONDS = 0.25
 """How long one breath waits for the foreground, so that an import goes on even where it is never quiet."""
 _NAP_SECONDS = 0.002
@@ -54,11 +52,16 @@ def is_background() -> bool:
     return _is_background.get()
 
 
+def somebody_waits() -> bool:
+    """Whether a call somebody waits for is under way."""
+    return _Foreground.calls > 0
+
+
 def breathe() -> None:
     """Let other calls run; as bulk work, wait while somebody waits, though not for ever."""
     time.sleep(0)
     if not _is_background.get():
         return
     ends_at = time.monotonic() + LONGEST_WAIT_SECONDS
-    while _Foreground.calls and time.monotonic() < ends_at:
+    while somebody_waits() and time.monotonic() < ends_at:
         time.sleep(_NAP_SECONDS)

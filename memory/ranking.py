@@ -1,95 +1,154 @@
-"""How well each memory answers a query: words and meaning, each on a scale from 0 to 1, and their mean."""
+"""How well each memory answers a query: words and meaning, each of the memory and of what was said around it.
 
-import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+The order comes from the four parts, each as a share of its greatest value, which does not depend on how one
+embedding model or one question spreads its values; where most memories are no nearer than texts that have
+nothing to do with each other, the nearer half of them keeps its order by meaning all the same. How relevant
+the best memory is comes from the parts as they are, on a scale that depends neither on the model nor on what
+else the memory holds, so that one threshold serves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
-from memory.tokenizer import is_identifier, tokens
+from memory.lexical import WordMatch
+from memory.neighbours import Neighbours
+from memory.periods import Mention
+from memory.records import Memory, Role
+from memory.terms import terms
 
-K1 = 1.2
-"""BM25: how soon repeating a word stops to count (Robertson and Zaragoza 2009, the usual value)."""
-B = 0.75
-"""BM25: how much long texts are held back (the same source)."""
-IDENTIFIER_WEIGHT = 3.0
-"""How much more an order number or a version counts than a word of the same rarity: meaning cannot tell
-"order 10482" from "order 10483" (cosine .945 with the built-in embedder), so the word has to."""
+if TYPE_CHECKING:
+    from memory.neighbours import Numbers
+
 DENSE_SHARE = 0.5
-"""Of the score; the rest is the lexical share."""
+"""Of the relevance; the rest is the lexical share."""
+NAMED_DENSE_SHARE = 0.2
+"""The same where an identifier of the query stands in a memory: meaning cannot tell identifiers apart."""
+CONTEXT_SHARE = 0.5
+"""Of either half that is due to the neighbours; the rest is due to the memory alone."""
+PERIOD_WEIGHT = 2.0
+"""What lying in the time a question names counts, against a word that is as rare."""
+RECENCY_BOOST = 0.02
+"""What the newest memory is raised by, of what is missing to 1; the oldest by nothing."""
+CASE_BOOST = 0.04
+"""The same for a memory of the case the caller is in."""
+CURRENT_BOOST = 0.02
+"""The same for the current value of a slot."""
+AGENT_SHARE = 0.85
+"""What an agent's own words count: what is asked about a customer is answered by the customer's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The parts of a score, each 0 to 1."""
+    """A score and its parts, each 0 to 1.
 
+    Attributes:
+        total: what a caller sees: how relevant the best memory is, times how near this one comes to it.
+        dense: relevance by meaning.
+        lexical: relevance by words.
+        recency: 1 for the newest memory, 0 for the oldest.
+        case: 1 for a memory of the case the caller is in.
+        current: 1 for the current value of a slot.
+    """
+
+    total: float
     dense: float
     lexical: float
-
-    @property
-    def total(self) -> float:
-        """The score a caller sees, 0 to 1."""
-        return DENSE_SHARE * self.dense + (1.0 - DENSE_SHARE) * self.lexical
+    recency: float = 0.0
+    case: float = 0.0
+    current: float = 0.0
 
 
-EXACT = Score(1.0, 1.0)
+EXACT = Score(1.0, 1.0, 1.0)
 """Of a memory that says the very words of the query."""
 
 
-def score(query: str, texts: Sequence[str], similarity: Sequence[float]) -> list[Score]:
-    """Score texts against a query.
+def score(
+    query: str,
+    rows: Sequence[Memory],
+    similarity: Sequence[float],
+    *,
+    noise: float,
+    case_id: str = "",
+    mentions: Sequence[Mention] = (),
+) -> list[Score]:
+    """Score the memories of one scope against a query.
 
     Args:
         query: not blank.
-        texts: what the memories say.
-        similarity: cosine of each text's vector with the query's, -1 to 1.
+        rows: the memories, all that a neighbour may be among.
+        similarity: cosine of each row's vector with the query's, -1 to 1.
+        noise: the cosine of texts that have nothing to do with each other, of the embedding model.
+        case_id: the case the caller is in; "" for none.
+        mentions: the times the query speaks of.
 
     Returns:
-        One score a text, in the same order.
+        One score a row, in the same order.
     """
-    return [
-        Score(min(1.0, max(0.0, dense)), lexical)
-        for dense, lexical in zip(similarity, bm25(query, texts), strict=True)
-    ]
+    import numpy as np
 
-
-def bm25(query: str, texts: Sequence[str]) -> list[float]:
-    """BM25 of each text, as a share of what the query itself would get as a text.
-
-    The very words of the query give 1 whatever the collection is; a text without any of them 0. With idf of
-    ln(1 + (N - n + 0.5) / (n + 0.5)), never negative, over the texts given.
-    """
-    counts = [Counter(tokens(text)) for text in texts]
-    wanted = Counter(tokens(query))
-    if not wanted or not counts:
-        return [0.0] * len(texts)
-    lengths = [sum(count.values()) for count in counts]
-    mean_length = max(1.0, sum(lengths) / len(lengths))
-    weights = _weights(wanted, counts)
-    ideal = sum(
-        weights[word] * _saturated(n, sum(wanted.values()), mean_length) for word, n in wanted.items()
+    if len(rows) != len(similarity):
+        raise ValueError("each row needs its similarity")
+    if not rows:
+        return []
+    neighbours = Neighbours(rows)
+    cosines = np.array(similarity, float)
+    near = np.clip((cosines - noise) / (1.0 - noise), 0.0, 1.0)
+    nearer = np.clip(cosines - min(noise, float(np.median(cosines))), 0.0, None)
+    match = WordMatch(
+        terms(query),
+        [terms(row.words) for row in rows],
+        optional={term for mention in mentions for term in terms(mention.words)},
+        marks=[(PERIOD_WEIGHT, _lies_in(mentions, rows))] if mentions else [],
     )
-    return [
-        min(
-            1.0,
-            sum(
-                weights[word] * _saturated(count[word], length, mean_length)
-                for word in wanted
-                if word in count
-            )
-            / ideal,
-        )
-        for count, length in zip(counts, lengths, strict=True)
-    ]
+    meaning = (nearer, neighbours.mean(nearer))
+    words = (match.alone(), match.together(neighbours))
+    dense, lexical = _mixed(near, neighbours.mean(near)), _mixed(*words)
+    share = np.array([AGENT_SHARE if row.role is Role.AGENT else 1.0 for row in rows])
+    recency = _recency(rows)
+    case = np.array([float(bool(case_id) and row.case_id == case_id) for row in rows])
+    current = np.array([float(bool(row.slot) and row.is_current) for row in rows])
+    boost = RECENCY_BOOST * recency + CASE_BOOST * case + CURRENT_BOOST * current
+    dense_share = NAMED_DENSE_SHARE if match.finds_identifier else DENSE_SHARE
+    standing = share * _fused(
+        _mixed(*map(_relative, meaning)), _mixed(*map(_relative, words)), dense_share=dense_share
+    )
+    standing += (1.0 - standing) * boost
+    best = float((share * _fused(dense, lexical, dense_share=dense_share)).max())
+    total = best * _relative(standing)
+    parts = (values.tolist() for values in (total, dense, lexical, recency, case, current))
+    return [Score(*of_one) for of_one in zip(*parts, strict=True)]
 
 
-def _weights(wanted: Mapping[str, int], counts: Sequence[Mapping[str, int]]) -> dict[str, float]:
-    weights = {}
-    for word in wanted:
-        holding = sum(1 for count in counts if word in count)
-        rarity = math.log(1.0 + (len(counts) - holding + 0.5) / (holding + 0.5))
-        weights[word] = rarity * (IDENTIFIER_WEIGHT if is_identifier(word) else 1.0)
-    return weights
+def _mixed(alone: Numbers, together: Numbers) -> Numbers:
+    return (1.0 - CONTEXT_SHARE) * alone + CONTEXT_SHARE * together
 
 
-def _saturated(occurrences: int, length: int, mean_length: float) -> float:
-    return occurrences * (K1 + 1.0) / (occurrences + K1 * (1.0 - B + B * length / mean_length))
+def _fused(dense: Numbers, lexical: Numbers, *, dense_share: float) -> Numbers:
+    return dense_share * dense + (1.0 - dense_share) * lexical
+
+
+def _relative(values: Numbers) -> Numbers:
+    """The values as shares of the greatest; zeros where that is 0."""
+    greatest = float(values.max())
+    return values / greatest if greatest else values
+
+
+def _lies_in(mentions: Sequence[Mention], rows: Sequence[Memory]) -> Numbers:
+    """1 for the rows that were so at one of the times."""
+    import numpy as np
+
+    moments = (datetime.fromtimestamp(row.occurred_at, UTC) for row in rows)
+    return np.array([float(any(mention.period.holds(m) for mention in mentions)) for m in moments])
+
+
+def _recency(rows: Sequence[Memory]) -> Numbers:
+    """The place of each row in time, from 0 for the oldest to 1 for the newest; equal times share one."""
+    import numpy as np
+
+    times = np.array([row.stated_at for row in rows])
+    known, places = np.unique(times, return_inverse=True)
+    return places / max(1, len(known) - 1)

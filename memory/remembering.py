@@ -97,6 +97,16 @@ class Remembered:
         late = {o.memory.memory_id for o in self.outcomes if o.action is Action.SUPERSEDED}
         return len(retired | late)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """Statements stored, known before and skipped, and memories that became history."""
+        return {
+            "stored": self.count(Action.CREATED, Action.UPDATED, Action.SUPERSEDED),
+            "duplicates": self.count(Action.DUPLICATE),
+            "superseded": self.superseded,
+            "skipped": len(self.skipped),
+        }
+
 
 def remember(
     store: MemoryStore,
@@ -147,7 +157,7 @@ def sweep(store: MemoryStore, scope: Scope, *, now: float) -> list[Memory]:
         held = current_of(store.slot(scope, slot))
         if held is not None and held.memory_id in going:
             # The value before it does not hold again because this one's time is over.
-            store.write_marks(scope, [replace(end_mark(held, now=now), conversation_id="")])
+            store.write_marks(scope, [end_mark(held, now=now)._replace(conversation_id="")])
     store.erase(scope, over)
     return over
 
@@ -186,7 +196,7 @@ def _remember_plain(
             fresh[record.memory_id] = record
             outcomes[index] = Outcome(Action.CREATED, record)
         elif _lasts_longer(record.expires_at, earlier):
-            extended = replace(earlier, expires_at=record.expires_at)
+            extended = earlier._replace(expires_at=record.expires_at)
             longer.append(extended)
             outcomes[index] = Outcome(Action.UPDATED, extended)
         else:
@@ -252,8 +262,8 @@ def _remember_slotted(
 def _ending(writing: Writing, statement: Statement, slot: str, *, now: float) -> Memory:
     """The mark that a slot's value holds no longer, from the moment the statement speaks of."""
     at = now + statement.index * _STEP if statement.occurred_at is None else statement.occurred_at
-    ended = replace(
-        _record(writing, statement, basis="", now=now), occurred_at=at, confirmed_at=None, slot=slot
+    ended = _record(writing, statement, basis="", now=now)._replace(
+        occurred_at=at, confirmed_at=None, slot=slot
     )
     return end_mark(ended, now=now)
 
@@ -285,10 +295,10 @@ def _place(writing: Writing, statement: Statement, slot: Sequence[Memory], *, no
 def _confirmed(writing: Writing, statement: Statement, current: Memory, *, now: float) -> Memory:
     """The current value, stated again now, and kept at least as long as before."""
     stated_at = now + statement.index * _STEP
-    expires_at = writing.policy.expires_at(statement.kind, stated_at, writing.expires_at)
+    expires_at = _expiry(writing, statement, stated_at)
     if not _lasts_longer(expires_at, current):
         expires_at = current.expires_at
-    return replace(current, confirmed_at=stated_at, expires_at=expires_at)
+    return current._replace(confirmed_at=stated_at, expires_at=expires_at)
 
 
 def _with_consequences(
@@ -319,7 +329,7 @@ def _with_consequences(
         is_history = written and not memory.is_current and not retired
         text = memory.text if memory.parts == 1 else outcome.memory.text
         told[index] = Outcome(
-            Action.SUPERSEDED if is_history else outcome.action, replace(memory, text=text), retired
+            Action.SUPERSEDED if is_history else outcome.action, memory._replace(text=text), retired
         )
     return told
 
@@ -342,15 +352,20 @@ def _record(writing: Writing, statement: Statement, *, basis: str, now: float) -
         case_id=writing.case_id,
         occurred_at=occurred_at,
         recorded_at=recorded_at,
-        expires_at=writing.policy.expires_at(statement.kind, occurred_at, writing.expires_at),
+        expires_at=_expiry(writing, statement, occurred_at),
         basis=basis,
         source=writing.source,
         ticket_id=writing.ticket_id,
+        origin=statement.origin,
         metadata=writing.metadata,
         digest=digest(statement.text),
         parts=max(1, len(split(statement.text))),
     )
     return in_scope(record, writing.scope)
+
+
+def _expiry(writing: Writing, statement: Statement, at: float) -> float | None:
+    return writing.policy.expires_at(statement.kind, at, writing.expires_at, source=writing.source)
 
 
 def record_of(writing: Writing, statement: Statement, *, now: float) -> Memory:
@@ -369,7 +384,7 @@ def parts_of(memory: Memory) -> list[Memory]:
     texts = split(memory.text)
     if len(texts) != memory.parts:  # read back in parts: only ids and columns matter
         texts = [memory.text] * memory.parts
-    return [replace(memory, text=text, part=i) for i, text in enumerate(texts)]
+    return [memory._replace(text=text, part=i) for i, text in enumerate(texts)]
 
 
 def _write(store: MemoryStore, embedder: Embedder, scope: Scope, records: Sequence[Memory]) -> None:

@@ -5,6 +5,7 @@ and `memory.links` alone may call (a test holds this). No other code can name a 
 """
 
 import hashlib
+import hmac
 import re
 import unicodedata
 from dataclasses import dataclass, field
@@ -51,7 +52,7 @@ class Scope:
 
     def shard(self, shards: int) -> int:
         """Which of the namespace's collections holds this scope, 0 up to `shards` - 1."""
-        return int(self.key[:12], 16) % shards
+        return shard_of(self.key, shards)
 
 
 def customer_scope(customer_id: str) -> Scope:
@@ -75,16 +76,34 @@ def _scope(owner: str, *, customer_id: str, conversation_id: str) -> Scope:
     )
 
 
+def shard_of(key: str, shards: int) -> int:
+    """Which of so many collections holds the scope with this key."""
+    return int(key[:12], 16) % shards
+
+
 def hashed(*parts: str) -> str:
     """32 hexadecimal digits of SHA-256 over the parts, each with its length, so that no two lists of
     parts run together into the same bytes.
     """
-    sha = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        sha.update(b"%d:" % len(data))
-        sha.update(data)
-    return sha.hexdigest()[:32]
+    return hashlib.sha256(_encoded(parts)).hexdigest()[:32]
+
+
+def keyed_hash(key: str, *parts: str) -> str:
+    """As `hashed`, under a secret, so that nobody without it can try out what the parts may have been.
+
+    Args:
+        key: the secret, not empty.
+        parts: what is hashed; the first says what it is, such as "customer".
+
+    Returns:
+        32 hexadecimal digits of HMAC-SHA-256.
+    """
+    return hmac.new(key.encode("utf-8", "surrogatepass"), _encoded(parts), "sha256").hexdigest()[:32]
+
+
+def _encoded(parts: tuple[str, ...]) -> bytes:
+    data = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join(b"%d:%b" % (len(each), each) for each in data)
 
 
 def checked_id(name: str, value: object) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from memory.errors import ChromaAddressInvalid, SettingInvalid
+from memory.quotas import NO_QUOTAS, Quotas
 
 DEFAULT_AUTH_HEADER = "Authorization"
 DEFAULT_TENANT = "default_tenant"
@@ -16,6 +17,9 @@ TIMEOUT_RANGE_SECONDS = (1.0, 240.0)
 """The upper end stays below Dify's 250 s for a call."""
 DEFAULT_SHARDS = 64
 SHARDS_RANGE = (1, 1024)
+DEFAULT_AUDIT_DAYS = 90
+AUDIT_DAYS_RANGE = (1, 3_650)
+MIN_HASH_KEY_LENGTH = 16
 
 # Chroma collection names allow these characters; a suffix without "-" is appended to the namespace.
 _NAMESPACE = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -36,6 +40,7 @@ class ChromaSettings:
         namespace: one independent memory space, 1 to 63 of letters, digits, ".", "_" and "-".
         timeout_seconds: time for one whole call, 1 to 240.
         shards: collections a new namespace spreads its customers over, 1 to 1024.
+        quotas: how much the service takes at once.
 
     Raises:
         ChromaAddressInvalid, SettingInvalid: a value cannot be used.
@@ -49,6 +54,7 @@ class ChromaSettings:
     namespace: str = DEFAULT_NAMESPACE
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     shards: int = DEFAULT_SHARDS
+    quotas: Quotas = NO_QUOTAS
 
     def __post_init__(self) -> None:
         _check_url(self.url)
@@ -141,3 +147,28 @@ class OpenAICompatibleSettings:
             raise SettingInvalid(name=f"{self.purpose}_model", expected="the name of a model")
         if not self.api_key.isascii() or not self.api_key.isprintable():
             raise SettingInvalid(name=f"{self.purpose}_api_key", expected="printable ASCII characters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """What is noted of who did what.
+
+    Args:
+        days: how long an entry is kept, 1 to 3,650.
+        includes_reads: whether reads are noted too, which costs each of them a write.
+        hash_key: secret under which ids are hashed, at least 16 characters; "" leaves ids out.
+
+    Raises:
+        SettingInvalid: a value cannot be used.
+    """
+
+    days: int = DEFAULT_AUDIT_DAYS
+    includes_reads: bool = False
+    hash_key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        low, high = AUDIT_DAYS_RANGE
+        if not low <= self.days <= high:
+            raise SettingInvalid(name="audit_days", expected=f"a whole number from {low} to {high}")
+        if 0 < len(self.hash_key) < MIN_HASH_KEY_LENGTH:
+            raise SettingInvalid(name="hash_key", expected=f"at least {MIN_HASH_KEY_LENGTH} characters")

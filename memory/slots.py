@@ -7,10 +7,9 @@ forgetting a value does not bring the one before it back.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
-from memory.records import Kind, Memory
-from memory.scope import hashed
+from memory.records import Kind, Memory, slot_in, slot_name
+from memory.scope import Scope, hashed
 
 
 def order(memory: Memory) -> tuple[float, float, str]:
@@ -46,7 +45,7 @@ def settle(slot: Iterable[Memory]) -> list[Memory]:
             continue
         superseded_at, superseded_by = right[row.memory_id]
         if (row.superseded_at, row.superseded_by) != (superseded_at, superseded_by):
-            changed.append(replace(row, superseded_at=superseded_at, superseded_by=superseded_by))
+            changed.append(row._replace(superseded_at=superseded_at, superseded_by=superseded_by))
     return changed
 
 
@@ -91,7 +90,7 @@ def end_mark(value: Memory, *, now: float) -> Memory:
         now: seconds since 1970.
     """
     return Memory(
-        memory_id=hashed("end", value.slot, f"{value.stated_at:.6f}"),
+        memory_id=_mark_id(value.slot, value.stated_at),
         text="",
         kind=Kind.SEMANTIC,
         customer_id=value.customer_id,
@@ -99,5 +98,20 @@ def end_mark(value: Memory, *, now: float) -> Memory:
         occurred_at=value.stated_at,
         recorded_at=now,
         slot=value.slot,
+        slot_name=slot_name(value.subject, value.attribute),
         ends_slot=True,
     )
+
+
+def mark_in(mark: Memory, scope: Scope) -> Memory:
+    """The mark for the same slot in another scope: what was forgotten stays so."""
+    slot = slot_in(scope, mark.slot_name)
+    return mark._replace(
+        memory_id=_mark_id(slot, mark.occurred_at),
+        slot=slot,
+        customer_id=scope.customer_id,
+    )
+
+
+def _mark_id(slot: str, ended_at: float) -> str:
+    return hashed("end", slot, f"{ended_at:.6f}")

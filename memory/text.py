@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 
 PART_LENGTH = 2_000
 """Characters in one part of a long text; about what an embedding model reads of one text."""
@@ -55,6 +56,15 @@ def split(text: str, *, length: int = PART_LENGTH) -> list[str]:
         start = end
     parts.append(text[start:])
     return [part.strip() for part in parts if part.strip()]
+
+
+def join(parts: Iterable[str]) -> str:
+    """A text again from what `split` made of it; the white space between two parts is one blank."""
+    text = ""
+    for part in parts:
+        is_closed = not text or text[-1] in "。！？；"
+        text += part if is_closed else f" {part}"
+    return text
 
 
 def _cut(text: str, start: int, limit: int) -> int:

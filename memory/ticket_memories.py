@@ -38,7 +38,7 @@ def memories_of(
                     conversation_id=ticket.conversation_id,
                     case_id=ticket.case_id or "",
                     occurred_at=occurred_at,
-                    expires_at=policy.expires_at(Kind.EPISODIC, occurred_at, None),
+                    expires_at=policy.expires_at(Kind.EPISODIC, occurred_at, None, source=ticket.source),
                     recorded_at=now + index * _STEP,
                     basis=_basis(ticket, message),
                     topic=topic,

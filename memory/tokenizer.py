@@ -20,7 +20,12 @@ _LETTER = rf"(?:[^\W_{_DENSE}]|[{_SIGNS}])"
 _WORD = re.compile(rf"[^\W_{_DENSE}]{_LETTER}*+")
 # Possessive, and only from the start of a word, so that the time stays proportional to the text.
 _IDENTIFIER = re.compile(rf"(?<![^\W_{_DENSE}])[^\W_{_DENSE}]++(?:[-_.@/:+#]+[^\W_{_DENSE}]++)++")
+# The same for text of plain letters only, several times as fast.
+_PLAIN_WORD = re.compile(r"[0-9a-z]+")
+_PLAIN_JOINT = re.compile(r"[-_.@/:+#][0-9a-z]")
+_PLAIN_IDENTIFIER = re.compile(r"(?<![0-9a-z])[0-9a-z]++(?:[-_.@/:+#]+[0-9a-z]++)++")
 _NUMBER = re.compile(r"\d")
+_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def tokens(text: str) -> list[str]:
@@ -29,7 +34,11 @@ def tokens(text: str) -> list[str]:
     Returns:
         One entry an occurrence, so that counting gives term frequencies.
     """
+    if text.isascii():
+        return _plain(text.lower())
     folded = unicodedata.normalize("NFKC", text).casefold()
+    if folded.isascii():
+        return _plain(folded)
     found = _WORD.findall(folded)
     found += _IDENTIFIER.findall(folded)
     for run in _DENSE_RUN.findall(folded):
@@ -37,6 +46,11 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+def _plain(folded: str) -> list[str]:
+    found = _PLAIN_WORD.findall(folded)
+    return found + _PLAIN_IDENTIFIER.findall(folded) if _PLAIN_JOINT.search(folded) else found
+
+
 def is_identifier(token: str) -> bool:
-    """Whether a word names one particular thing: it has a digit and more than one character."""
-    return len(token) > 1 and _NUMBER.search(token) is not None
+    """Whether a word names one particular thing: it has a digit, and is neither a digit nor a year."""
+    return len(token) > 1 and _NUMBER.search(token) is not None and not _YEAR.fullmatch(token)

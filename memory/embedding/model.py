@@ -83,3 +83,9 @@ class EmbedderChoice(Protocol):
             EmbedderUnavailable: the model cannot be reached from this call at all.
         """
         ...
+
+
+def cosine(a: Vector, b: Vector) -> float:
+    """The cosine of two vectors of one length, -1 to 1; 0 where one of them is nothing but zeros."""
+    size = math.sqrt(sum(x * x for x in a) * sum(y * y for y in b))
+    return sum(x * y for x, y in zip(a, b, strict=True)) / size if size else 0.0

@@ -1,12 +1,16 @@
 """The embedder a namespace remembers: chosen at its first write, kept, and checked at every use."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+from memory.about import About
+from memory.call_log import embedding
 from memory.chroma import Chroma
 from memory.embedding.model import BUILTIN, Embedder, EmbedderChoice, EmbedderIdentity, Vector
-from memory.errors import EmbedderDimensionMismatch, EmbedderMismatch
-from memory.namespace import About, Namespace
+from memory.embedding.noise import PROBES, noise_of
+from memory.errors import EmbedderDimensionMismatch, EmbedderMismatch, MemoryFault
+from memory.namespace import Namespace
 
 
 class NamespaceEmbedders:
@@ -35,18 +39,54 @@ class NamespaceEmbedders:
         if about is None:
             chroma = self._namespace.chroma
             embedder = _Checked(self._choice.open(self._choice.chosen() or BUILTIN), None, chroma)
-            dimension = len(embedder.embed_documents(["dimension"])[0])
+            probes = embedder.embed_documents(PROBES)
+            dimension, noise = len(probes[0]), noise_of(probes)
             if not may_start:
-                return embedder, self._namespace.planned(embedder.identity, dimension)
-            about = self._namespace.start(embedder.identity, dimension)
+                return embedder, self._namespace.planned(embedder.identity, dimension, noise=noise)
+            about = self._namespace.start(embedder.identity, dimension, noise=noise)
         return self.of(about), about
+
+    def to_restore(self, stored: EmbedderIdentity | None, dimension: int) -> tuple[Embedder, About]:
+        """The embedder of a namespace that takes a backup, which is started if it is new.
+
+        That is the chosen one, else the backup's own where this call can use it, else the built-in one.
+
+        Args:
+            stored: the backup's; None if it has none.
+            dimension: of the backup's vectors.
+
+        Raises:
+            EmbedderMismatch: another model was chosen than the namespace remembers.
+            SetupError, ServiceError: the model cannot be used.
+        """
+        is_own = stored is not None and self._choice.chosen() in {None, stored} and self._can_open(stored)
+        if stored is None or not is_own or self._namespace.about() is not None:
+            return self.to_write()
+        probes = _Checked(self._choice.open(stored), None, self._namespace.chroma).embed_documents(PROBES)
+        about = self._namespace.start(stored, dimension, noise=noise_of(probes))
+        return self.of(about), about
+
+    def _can_open(self, identity: EmbedderIdentity) -> bool:
+        try:
+            self._choice.open(identity)
+        except EmbedderMismatch:
+            return False
+        return True
 
     def of(self, about: About) -> Embedder:
         """The embedder a namespace remembers; same errors as `to_write`."""
         chosen = self._choice.chosen()
-        if chosen is not None and chosen != about.embedder:
+        if chosen is not None and not about.accepts(chosen):
             raise EmbedderMismatch(stored=str(about.embedder), offered=str(chosen))
         return _Checked(self._choice.open(about.embedder), about, self._namespace.chroma)
+
+    def fault_code(self, about: About) -> str:
+        """Code of what keeps this call from its embedder, as far as the settings tell; "" for nothing."""
+        try:
+            self.of(about)
+        except MemoryFault as fault:
+            return fault.code
+        return ""
 
 
 class _Checked:
@@ -65,16 +105,23 @@ class _Checked:
         return self._embedder.identity
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        started = time.monotonic()
-        vectors = self._embedder.embed_documents(texts)
-        self._chroma.allow(time.monotonic() - started)
+        with self._own_time():
+            vectors = self._embedder.embed_documents(texts)
         return [self._checked(vector) for vector in vectors]
 
     def embed_query(self, text: str) -> Vector:
-        started = time.monotonic()
-        vector = self._embedder.embed_query(text)
-        self._chroma.allow(time.monotonic() - started)
+        with self._own_time():
+            vector = self._embedder.embed_query(text)
         return self._checked(vector)
+
+    @contextmanager
+    def _own_time(self) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            with embedding():
+                yield
+        finally:  # a recall goes on without a model that failed, for which it may have waited long
+            self._chroma.allow(time.monotonic() - started)
 
     def _checked(self, vector: Vector) -> Vector:
         if self._about is not None and len(vector) != self._about.dimension:

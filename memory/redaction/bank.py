@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from memory.redaction.filtered_pattern import FilteredPattern
 from memory.redaction.model import Span
 
 # Length by country: ISO 13616-1, as in the IBAN registry that SWIFT keeps for ISO.
@@ -32,9 +33,13 @@ _LENGTHS: Final[dict[str, int]] = {
     }.items()
     for country in countries.split()
 }
-_START = re.compile(
-    r"(?:(?<![0-9a-z])|(?<=iban))(?P<country>[a-z]{2})[ -]?[0-9]{2}(?=[ \t\r\n.-]{0,3}[0-9a-z])",
-    re.IGNORECASE,
+_START = FilteredPattern(
+    re.compile(
+        r"(?:(?<![0-9a-z])|(?<=iban))(?P<country>[a-z]{2})[ -]?[0-9]{2}(?=[ \t\r\n.-]{0,3}[0-9a-z])",
+        re.IGNORECASE,
+    ),
+    # Digits are rarer than letters, so they are looked for first.
+    form=re.compile(r"[0-9][0-9](?:(?<=[^\W0-9_]{2}[0-9]{2})|(?<=[^\W0-9_]{2}[ -][0-9]{2}))"),
 )
 _GAP: Final = frozenset(" \t\r\n.-")
 _WIDEST_GAP: Final = 3

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import Final
 
+from memory.redaction.filtered_pattern import DIGIT, FilteredPattern
 from memory.redaction.labels import CardWords, is_labelled_order
 from memory.redaction.model import Span
 
@@ -95,6 +96,8 @@ def find_cards(text: str) -> Iterator[Span]:
     Yields:
         One span a card, with its last four digits.
     """
+    if not _DIGITS.search(text):
+        return
     text = _NO_CARD.sub(lambda match: "\ufffd" * len(match[0]), text)
     words = CardWords(text)
     for run in _DIGITS.finditer(text):
@@ -174,20 +177,33 @@ _LINK: Final = r"""(?:
     |(?:is|was|are|code|number|num|no\.?|nr\.?|the|my|on|at|back|of|card|it|it's|says|would|be|de|la|du|ma|mi|da|do|meu|der|tarjeta|carte|karte|cart[aã]o
         |es|ist|lautet|est|é|è)(?![a-z]))
 ){0,7}[\s"'`*]{0,3}"""
-_LABELLED = re.compile(
-    rf"(?P<label>{_CODE_LABEL})[\"'`)]{{0,2}}(?:{_LINK}|[^?？\n]{{0,24}}[?？]\s{{0,3}}"
-    rf"(?:[\w .]{{1,24}}:\s?)?)(?<![0-9.,+])(?P<code>[0-9]{{3,4}})(?![0-9a-z]|[.,:/-][0-9])",
-    re.IGNORECASE | re.VERBOSE,
+_CODE_STEMS: Final = (
+    *("cvv", "cvc", "cvn", "csc", "cid", "verif", "curit", "segur", "cryptogramme", "sicherheitscode"),
+    *("fnummer", "fziffer", "sicurezza", "码", "碼", "位", "セキュリティコード", "보안"),
 )
-_CODE_FIRST = re.compile(
-    rf"(?<![0-9a-z.,+/-])(?P<code>[0-9]{{3,4}})\s{{1,2}}(?:is|as|was|es|ist|est|=|\(|是|)\s{{0,2}}"
-    rf"(?:(?:the|my|its|our|el|mi|der|die|mein|le|mon|我的)\s{{0,2}})?(?P<label>{_CODE_LABEL})",
-    re.IGNORECASE | re.VERBOSE,
+_LABELLED = FilteredPattern(
+    re.compile(
+        rf"(?P<label>{_CODE_LABEL})[\"'`)]{{0,2}}(?:{_LINK}|[^?？\n]{{0,24}}[?？]\s{{0,3}}"
+        rf"(?:[\w .]{{1,24}}:\s?)?)(?<![0-9.,+])(?P<code>[0-9]{{3,4}})(?![0-9a-z]|[.,:/-][0-9])",
+        re.IGNORECASE | re.VERBOSE,
+    ),
+    *_CODE_STEMS,
 )
-_AFTER_CARD = re.compile(
-    r"\ue000[\s,;|/]{1,3}(?:exp(?:iry|ires|\.)?:?\s{0,2})?[0-9]{1,2}\s?[/|-]\s?[0-9]{2,4}"
-    r"[\s,;|/]{1,3}(?P<code>[0-9]{3,4})(?![0-9a-z]|[.,:/-][0-9])",
-    re.IGNORECASE,
+_CODE_FIRST = FilteredPattern(
+    re.compile(
+        rf"(?<![0-9a-z.,+/-])(?P<code>[0-9]{{3,4}})\s{{1,2}}(?:is|as|was|es|ist|est|=|\(|是|)\s{{0,2}}"
+        rf"(?:(?:the|my|its|our|el|mi|der|die|mein|le|mon|我的)\s{{0,2}})?(?P<label>{_CODE_LABEL})",
+        re.IGNORECASE | re.VERBOSE,
+    ),
+    *_CODE_STEMS,
+)
+_AFTER_CARD = FilteredPattern(
+    re.compile(
+        r"\ue000[\s,;|/]{1,3}(?:exp(?:iry|ires|\.)?:?\s{0,2})?[0-9]{1,2}\s?[/|-]\s?[0-9]{2,4}"
+        r"[\s,;|/]{1,3}(?P<code>[0-9]{3,4})(?![0-9a-z]|[.,:/-][0-9])",
+        re.IGNORECASE,
+    ),
+    "\ue000",
 )
 _PLAIN_LABEL = re.compile(r"cv[vcn]2?|csc|card|crypto|pr[uü]f|卡|背面|安全[码碼]", re.IGNORECASE)
 
@@ -204,7 +220,9 @@ def find_security_codes(text: str) -> Iterator[Span]:
     Yields:
         One span a code.
     """
-    words = CardWords(text)
+    if not DIGIT.search(text):
+        return
+    words: CardWords | None = None
     found: dict[int, Span] = {}
     for pattern in (_LABELLED, _CODE_FIRST):
         for match in pattern.finditer(text):
@@ -212,6 +230,7 @@ def find_security_codes(text: str) -> Iterator[Span]:
             is_certain = _PLAIN_LABEL.search(label) or (
                 len(match["code"]) == 3 and not re.fullmatch("cid|校验码", label, re.IGNORECASE)
             )
+            words = words or CardWords(text)
             if is_certain or words.are_near(match.start(), match.end()):
                 found[match.start("code")] = Span(*match.span("code"))
     for match in _AFTER_CARD.finditer(text):

@@ -6,13 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from memory.redaction.filtered_pattern import DIGIT, FilteredPattern
 from memory.redaction.labels import is_labelled_order
 from memory.redaction.model import Span
 
-_EMAIL = re.compile(
-    r"(?<![A-Za-z0-9._%+-])(?<![A-Za-z0-9_%+-]')[A-Za-z0-9_%+-]++(?:[.'][A-Za-z0-9_%+-]++)*+@"
-    r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,6}(?:[A-Za-z]{2,24}|xn--[A-Za-z0-9-]{2,40})"
-    r"(?![A-Za-z0-9-])"
+_EMAIL = FilteredPattern(
+    re.compile(
+        r"(?<![A-Za-z0-9._%+-])(?<![A-Za-z0-9_%+-]')[A-Za-z0-9_%+-]++(?:[.'][A-Za-z0-9_%+-]++)*+@"
+        r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,6}(?:[A-Za-z]{2,24}|xn--[A-Za-z0-9-]{2,40})"
+        r"(?![A-Za-z0-9-])"
+    ),
+    "@",
 )
 
 
@@ -44,10 +48,13 @@ _NATIONAL: Final = (
     r"0[0-9]{1,4}-[0-9]{1,4}-[0-9]{3,4}",  # Japan, Korea
     r"\([1-9][0-9]\) ?9?[0-9]{4}-[0-9]{4}",  # Brazil
 )
-_PHONE = re.compile(
-    rf"(?<![0-9A-Za-z])(?:(?P<international>{_INTERNATIONAL})|(?<![+.-])(?P<national>"
-    + "|".join(_NATIONAL)
-    + r")|(?<![+.-])(?P<bare>[0-9](?:[ .-]?[0-9]){6,12}))(?![0-9A-Za-z]|[.-][0-9])"
+_PHONE = FilteredPattern(
+    re.compile(
+        rf"(?<![0-9A-Za-z])(?:(?P<international>{_INTERNATIONAL})|(?<![+.-])(?P<national>"
+        + "|".join(_NATIONAL)
+        + r")|(?<![+.-])(?P<bare>[0-9](?:[ .-]?[0-9]){6,12}))(?![0-9A-Za-z]|[.-][0-9])"
+    ),
+    form=re.compile("[0-9](?:[^0-9]{0,3}[0-9]){5}"),
 )
 _PHONE_WORD = re.compile(
     r"(?<![a-z])(?:phone|tel|telephone|call(?:ed)?|mobile|cell|fax|whats\s?app|reach\sme|text\sme|ring"
@@ -99,7 +106,7 @@ _CHINESE: Final = (
     rf"(?:{_H}{{0,3}})?\s?[0-9]{{1,5}}(?:-[0-9]{{1,4}})?\s?[号號弄]"
     rf"(?:\s?(?:{_H}{{0,8}}?)?[0-9A-Za-z-]{{1,6}}\s?(?:号楼|號樓|栋|棟|幢|单元|單元|室|楼|樓|层|層|座|房)){{0,4}}"
 )
-_ADDRESS = re.compile(f"{_ENGLISH}|{_PO_BOX}|{_CHINESE}")
+_ADDRESS = FilteredPattern(re.compile(f"{_ENGLISH}|{_PO_BOX}|{_CHINESE}"), form=DIGIT)
 _CHINESE_LEAD = re.compile(
     r"^(?:我的?|请|請|把|它|包裹|快递|快遞|货|貨|现在|現在|家|公司|新|旧|舊|收货|收貨|寄|送|住|搬|地址|改|发|發"
     r"|是|在|到|于|於|为|為|成|了|去|往|给|給){1,10}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from memory.redaction.filtered_pattern import FilteredPattern
 from memory.redaction.model import Span
 from memory.redaction.tokens import find_named
 
@@ -50,22 +51,35 @@ _ISSUERS: Final[tuple[tuple[str, str], ...]] = (
     ("Zhipu", rf"{_HEX}{{32}}\.{_A}{{16}}(?!{_A})"),
     ("age", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}+"),
 )
-_ISSUED = re.compile("(?<![A-Za-z0-9])(?:" + "|".join(pattern for _, pattern in _ISSUERS) + ")")
+# The shortest key has thirteen characters.
+_ISSUED = FilteredPattern(
+    re.compile("(?<![A-Za-z0-9])(?:" + "|".join(pattern for _, pattern in _ISSUERS) + ")"),
+    form=re.compile("[A-Za-z0-9_.:/+=-]{13}"),
+)
 # Azure's connection strings and signed addresses.
-_AZURE = re.compile(
-    r"(?:AccountKey|SharedAccessKey|SharedSecretValue)=(?P<storage>[A-Za-z0-9+/]{20,}+={0,2})"
-    r"|[?&;]sig=(?P<signature>[A-Za-z0-9%+/]{24,}+={0,2})"
+_AZURE = FilteredPattern(
+    re.compile(
+        r"(?:AccountKey|SharedAccessKey|SharedSecretValue)=(?P<storage>[A-Za-z0-9+/]{20,}+={0,2})"
+        r"|[?&;]sig=(?P<signature>[A-Za-z0-9%+/]{24,}+={0,2})"
+    ),
+    "key=",
+    "value=",
+    "sig=",
 )
 # An AWS secret key has no form of its own but its length: it needs its name or an access key near.
-_AWS_SECRET = re.compile(
-    r"(?<![A-Za-z0-9+/])(?=[A-Z0-9+/]{0,38}[a-z])(?=[a-z0-9+/]{0,38}[A-Z])(?=[A-Za-z+/]{0,38}[0-9])"
-    r"[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])"
+_AWS_SECRET = FilteredPattern(
+    re.compile(
+        r"(?<![A-Za-z0-9+/])(?=[A-Z0-9+/]{0,38}[a-z])(?=[a-z0-9+/]{0,38}[A-Z])(?=[A-Za-z+/]{0,38}[0-9])"
+        r"[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])"
+    ),
+    form=re.compile("[A-Za-z0-9+/]{40}"),
 )
 _AWS_WORD = re.compile("aws|amazon|secret|\ue005|access.?key|密[钥鑰]", re.IGNORECASE)
 _AWS_WINDOW: Final = 120
 
-_NAME = re.compile(
-    r"""(?:
+_NAME = FilteredPattern(
+    re.compile(
+        r"""(?:
     (?:api|app|access|secret|account|encryption|subscription|master|auth|service|x-api|private|signing)
         [\s_-]?(?:secret[\s_-]?|access[\s_-]?)?keys?
   | (?:client|app|consumer|webhook|api|shared|signing)[\s_-]?secrets?
@@ -73,7 +87,13 @@ _NAME = re.compile(
   | api-?schl[uü]ssel | cl[eé]\s(?:d['’]\s?)?api | clave\s(?:de\s)?api | chave\s(?:de\s|da\s)?api
   | api\s?-?(?:密[钥鑰]|キー|키) | (?:密[钥鑰]|秘钥|金鑰)
     )(?![a-z])""",
-    re.IGNORECASE | re.VERBOSE,
+        re.IGNORECASE | re.VERBOSE,
+    ),
+    "key",
+    "secret",
+    "api",
+    "钥",
+    "鑰",
 )
 
 

@@ -86,33 +86,45 @@ class Shadow:
         """
         self._original = original
         self._replaced: dict[int, tuple[int, RedactionType, str]] = {}
+        self._starts: Sequence[int] = range(len(original))
+        self._ends: Sequence[int] = range(1, len(original) + 1)
+        folded = original if _PLAIN.fullmatch(original) else "".join(map(_FOLDING.__getitem__, original))
+        # Each character becomes one or none: of the same length, each stands where it stood.
+        if len(folded) == len(original) and not ("[" in original and _MARK.search(original)):
+            self.text = folded
+        else:
+            self._fold_marks()
+
+    def _fold_marks(self) -> None:
+        """Normalise a text that has marks, or characters that are dropped."""
+        original = self._original
         pieces: list[str] = []
-        self._starts: list[int] = []
-        self._ends: list[int] = []
+        starts: list[int] = []
+        ends: list[int] = []
+
+        def fold(start: int, end: int) -> None:
+            piece = original[start:end]
+            if _PLAIN.fullmatch(piece):
+                pieces.append(piece)
+                starts.extend(range(start, end))
+                ends.extend(range(start + 1, end + 1))
+                return
+            for offset, character in enumerate(piece, start):
+                folded = _FOLDING[character]
+                if folded:
+                    pieces.append(folded)
+                    starts.append(offset)
+                    ends.append(offset + 1)
+
         position = 0
         for mark in _MARK.finditer(original):
-            self._append(pieces, position, mark.start())
-            kind = RedactionType(str(mark.lastgroup))
-            pieces.append(MARK_CHARACTER[kind])
-            self._starts.append(mark.start())
-            self._ends.append(mark.end())
+            fold(position, mark.start())
+            pieces.append(MARK_CHARACTER[RedactionType(str(mark.lastgroup))])
+            starts.append(mark.start())
+            ends.append(mark.end())
             position = mark.end()
-        self._append(pieces, position, len(original))
-        self.text = "".join(pieces)
-
-    def _append(self, pieces: list[str], start: int, end: int) -> None:
-        piece = self._original[start:end]
-        if _PLAIN.fullmatch(piece):
-            pieces.append(piece)
-            self._starts.extend(range(start, end))
-            self._ends.extend(range(start + 1, end + 1))
-            return
-        for offset, character in enumerate(piece, start):
-            folded = _FOLDING[character]
-            if folded:
-                pieces.append(folded)
-                self._starts.append(offset)
-                self._ends.append(offset + 1)
+        fold(position, len(original))
+        self.text, self._starts, self._ends = "".join(pieces), starts, ends
 
     def replace(self, kind: RedactionType, spans: Sequence[Span]) -> None:
         """Put a mark in the place of each finding.

@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from memory.redaction.filtered_pattern import FilteredPattern
 from memory.redaction.model import Span
 from memory.redaction.reading import Evidence, accepts, read_gap, read_token
 
-_PEM_START = re.compile(
-    r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
-    r"|PuTTY-User-Key-File-[0-9]{1,2}:"
+_PEM_START = FilteredPattern(
+    re.compile(
+        r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
+        r"|PuTTY-User-Key-File-[0-9]{1,2}:"
+    ),
+    "private key",
+    "putty",
 )
 # The body is taken line by line, and so is a block that has lost its end, or its line breaks.
 _PEM_BODY = re.compile(
@@ -22,21 +27,36 @@ _PEM_BODY = re.compile(
     r"(?:\\r)?(?:\\n|[ \t\r\n])?[ \t\r\n]{0,3}|(?:\\n|[\r\n \t]){1,4})*+"
     r"(?:-----END [A-Z0-9 ]{0,36}-----)?"
 )
-_JWT = re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{6,}+(?:\.[A-Za-z0-9_-]*+){0,3}")
-_HEADER = re.compile(
-    r"(?:proxy-)?authorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
-    r"(?:(?:bearer|basic|token|apikey|api-key|digest)\s{1,3})?"
-    r"(?P<value>[A-Za-z0-9._~+/=:-]{6,}+)",
-    re.IGNORECASE,
+_JWT = FilteredPattern(
+    re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{6,}+(?:\.[A-Za-z0-9_-]*+){0,3}"),
+    "eyj",
 )
-_BEARER = re.compile(
-    r"(?<![a-z])bearer[\s:]{1,3}(?P<value>(?=[a-z._~+/=-]{0,60}[0-9])[A-Za-z0-9._~+/=-]{10,}+)",
-    re.IGNORECASE,
+_HEADER = FilteredPattern(
+    re.compile(
+        r"(?:proxy-)?authorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
+        r"(?:(?:bearer|basic|token|apikey|api-key|digest)\s{1,3})?"
+        r"(?P<value>[A-Za-z0-9._~+/=:-]{6,}+)",
+        re.IGNORECASE,
+    ),
+    "authorization",
 )
-_NAME = re.compile(
-    r"(?:(?:access|auth|refresh|bearer|session|id|api|bot|security|secret|personal\saccess|csrf"
-    r"|oauth|push)[\s_-]?|(?<![a-z]))token(?![a-z])|令牌|トークン|토큰",
-    re.IGNORECASE,
+_BEARER = FilteredPattern(
+    re.compile(
+        r"(?<![a-z])bearer[\s:]{1,3}(?P<value>(?=[a-z._~+/=-]{0,60}[0-9])[A-Za-z0-9._~+/=-]{10,}+)",
+        re.IGNORECASE,
+    ),
+    "bearer",
+)
+_NAME = FilteredPattern(
+    re.compile(
+        r"(?:(?:access|auth|refresh|bearer|session|id|api|bot|security|secret|personal\saccess|csrf"
+        r"|oauth|push)[\s_-]?|(?<![a-z]))token(?![a-z])|令牌|トークン|토큰",
+        re.IGNORECASE,
+    ),
+    "token",
+    "令牌",
+    "トークン",
+    "토큰",
 )
 _SHORTEST_NAMED: Final = 8
 
@@ -94,7 +114,7 @@ def find_named_tokens(text: str) -> Iterator[Span]:
     return find_named(text, _NAME)
 
 
-def find_named(text: str, name: re.Pattern[str]) -> Iterator[Span]:
+def find_named(text: str, name: FilteredPattern) -> Iterator[Span]:
     """Find values that look like keys and follow a name.
 
     Args:

@@ -1,7 +1,7 @@
 """The words that the finders for passwords and codes know, by language.
 
 To add a language: its labels, its verb in `LINKS`, and the commonest states ("wrong", "expired")
-in `STATES`, then cases both ways in the tests.
+in `STATES`, a stem of each new label, then cases both ways in the tests.
 """
 
 from __future__ import annotations
@@ -50,6 +50,19 @@ CODE_LABELS: Final = r"""(?:
   | (?:인증|확인|보안)\s?(?:번호|코드) | 일회용\s?(?:비밀\s?번호|번호)
 )"""
 """What a one-time code is called."""
+
+PASSWORD_STEMS: Final = (
+    *("pass", "paswor", "phrase", "words", "pw", "psw", "pin", "puk", "nip", "mdp", "contrase", "clave"),
+    *("kennw", "zugangscode", "geheimzahl", "secret", "senha", "wachtwoord", "парол", "hasło"),
+    *("密码", "密碼", "口令", "パスワード", "暗証番号", "비밀", "비번", "패스워드"),
+)
+"""What stands in every name of a password or a short number; one of them is in each label above."""
+
+CODE_STEMS: Final = (
+    *("cod", "pass", "pin", "token", "otp", "2fa", "mfa", "digo", "einmal", "tan", "код"),
+    *("码", "碼", "口令", "コード", "番号", "ワンタイム", "번호", "코드"),
+)
+"""What stands in every name of a one-time code, certain or not."""
 
 PHRASE_LABELS: Final = r"pass\s?phrase|(?:seed|recovery|mnemonic|secret)\s(?:phrase|words)"
 """What is a password of several words, without quotes."""

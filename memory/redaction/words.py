@@ -6,17 +6,20 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from memory.redaction.filtered_pattern import DIGIT, FilteredPattern
 from memory.redaction.model import Span
 from memory.redaction.reading import Evidence, Gap, Value, accepts, read_gap, read_token
 from memory.redaction.shadow import ANY_MARK
 from memory.redaction.vocabulary import (
     BARE_CODE_LABELS,
     CODE_LABELS,
+    CODE_STEMS,
     LINKS,
     LOGIN_WORDS,
     OTHER_CODES,
     OTHER_PASSES,
     PASSWORD_LABELS,
+    PASSWORD_STEMS,
     PHRASE_LABELS,
     PIN_LABELS,
     SIGNED_PASSWORD_LABELS,
@@ -24,9 +27,12 @@ from memory.redaction.vocabulary import (
 
 _FLAGS: Final = re.IGNORECASE | re.VERBOSE
 
-_PASSWORD = re.compile(
-    f"(?P<pin>{PIN_LABELS})|(?P<password>{PASSWORD_LABELS})|(?P<signed>{SIGNED_PASSWORD_LABELS})",
-    _FLAGS,
+_PASSWORD = FilteredPattern(
+    re.compile(
+        f"(?P<pin>{PIN_LABELS})|(?P<password>{PASSWORD_LABELS})|(?P<signed>{SIGNED_PASSWORD_LABELS})",
+        _FLAGS,
+    ),
+    *PASSWORD_STEMS,
 )
 _PIN = re.compile(r"[0-9]{4,12}|[0-9]{3}(?=\s{0,2}$)")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
@@ -39,9 +45,13 @@ _BEFORE_PASSWORD = re.compile(
     re.IGNORECASE,
 )
 _LAST_WORD = re.compile(r"s?\s{0,2}(?:$|[.,;!?\n)\"'，。]|(?:for|and|to|of|on|now|but|at)\b)", re.IGNORECASE)
-_USER_AND_PASSWORD = re.compile(
-    r"(?<=://)[^\s/:@?#]{0,100}:(?P<address>[^\s/@]{1,200}(?:@[^\s/@]{1,100}(?=@))?)@"
-    r"|(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<option>[^\s\"']{1,128}+)"
+_USER_AND_PASSWORD = FilteredPattern(
+    re.compile(
+        r"(?<=://)[^\s/:@?#]{0,100}:(?P<address>[^\s/@]{1,200}(?:@[^\s/@]{1,100}(?=@))?)@"
+        r"|(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,64}:(?P<option>[^\s\"']{1,128}+)"
+    ),
+    "://",
+    "-u",
 )
 _PHRASE_LABEL = re.compile(PHRASE_LABELS, re.IGNORECASE)
 _PHRASE = re.compile(r"[a-z]{2,12}(?:[ ,]{1,2}[a-z]{2,12}){2,23}(?=\s{0,2}(?:[.,;!?\n\"')]|$))")
@@ -177,7 +187,10 @@ _CODE: Final = (
     r"|(?=[a-z-]{0,40}[0-9])[a-z0-9]{3,8}(?:-[a-z0-9]{3,8}){1,5}))"
     r"(?![0-9A-Za-z]|[.,:/-][0-9]|\s{0,2}[年月日分秒元%位])"
 )
-_LABEL = re.compile(f"(?P<certain>{CODE_LABELS})|(?P<bare>{BARE_CODE_LABELS})", _FLAGS)
+# A code has a digit, but not its label: the text is asked for one before.
+_LABEL = FilteredPattern(
+    re.compile(f"(?P<certain>{CODE_LABELS})|(?P<bare>{BARE_CODE_LABELS})", _FLAGS), *CODE_STEMS
+)
 _AFTER_CODE_LABEL = re.compile(rf"(?P<gap>[^0-9.!。！{ANY_MARK}]{{0,64}}?){_CODE}", re.IGNORECASE)
 _BEFORE_CODE_LABEL = re.compile(
     rf"{_CODE}[\"'`*\])】]{{0,3}}\s{{0,2}}(?:,|is|as|was|ist|es|est|é|è|是|为|為|=|\(|（|が|は|은|는|이)"
@@ -202,10 +215,19 @@ _COUNTED: Final = (
     r"|dollar|attempt|request|message|sekunden|minuten|segundos|minutos|secondes)"
 )
 _MORE_CODES = re.compile(rf"(?:\s{{0,2}}[,;/、]\s{{0,2}}|\s{{1,3}}(?:(?:and|or)\s)?){_CODE}", re.IGNORECASE)
-_TO_BE_ENTERED = re.compile(
-    rf"(?<![a-z])(?:enter|use|type|submit)\s(?:the\s)?{_CODE}\s(?:to|as)\s"
-    r"(?:verify|confirm|log|sign|complete|finish|authenticate)",
-    re.IGNORECASE,
+_TO_BE_ENTERED = FilteredPattern(
+    re.compile(
+        rf"(?<![a-z])(?:enter|use|type|submit)\s(?:the\s)?{_CODE}\s(?:to|as)\s"
+        r"(?:verify|confirm|log|sign|complete|finish|authenticate)",
+        re.IGNORECASE,
+    ),
+    "verify",
+    "confirm",
+    "log",
+    "sign",
+    "complete",
+    "finish",
+    "authenticate",
 )
 _UNIT = re.compile(_COUNTED, re.IGNORECASE)
 _LOGIN = re.compile(LOGIN_WORDS, re.IGNORECASE)
@@ -224,6 +246,8 @@ def find_one_time_codes(text: str) -> Iterator[Span]:
     Yields:
         One span a code.
     """
+    if not DIGIT.search(text):
+        return
     found = {span.start: span for span in _codes_by_label(text)}
     for match in _TO_BE_ENTERED.finditer(text):
         found.setdefault(match.start("code"), Span(*match.span("code")))
