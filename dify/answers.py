@@ -4,14 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from memory import audit
 from memory.clock import iso
 from memory.forgetting import Forgotten, Phase, Reach
 from memory.identity import Linked
 from memory.ledger import Entry
 from memory.links import Link
+from memory.merge_notes import Merge
 from memory.recalling import Hit, Recalled
+from memory.receipts import LINKS, TYPES, Receipt
 from memory.records import Memory
-from memory.remembering import Action, Outcome, Remembered
+from memory.remembering import Outcome, Remembered
 
 MAX_LISTED = 500
 """Memories one answer lists; counts are of all. Keeps an answer far below Dify's 5 MB a line."""
@@ -34,15 +37,11 @@ class Answer:
 
 def remembered(result: Remembered) -> Answer:
     """The answer of a remember node."""
-    stored = result.count(Action.CREATED, Action.UPDATED, Action.SUPERSEDED)
-    duplicates = result.count(Action.DUPLICATE)
+    stored, duplicates = result.counts["stored"], result.counts["duplicates"]
     outputs = {
         "memories": [_outcome(outcome) for outcome in result.outcomes[:MAX_LISTED]]
         + [{"action": "skipped", "index": s.index, "reason": s.reason} for s in result.skipped[:MAX_LISTED]],
-        "stored": stored,
-        "duplicates": duplicates,
-        "superseded": result.superseded,
-        "skipped": len(result.skipped),
+        **result.counts,
         "redacted": dict(result.redacted),
         "tokens": result.tokens,
         "customer_id": result.customer_id,
@@ -65,11 +64,15 @@ def recalled(result: Recalled) -> Answer:
         "context": result.context,
         "memories": [_hit(hit) for hit in result.hits],
         "found": found,
+        "degraded": result.degraded,
         "customer_id": result.customer_id,
         "linked": result.is_linked,
     }
     text = f"Found {_count(found, 'memory', 'memories')}" if found else "Nothing is known"
-    return Answer(text + _of(result.is_linked) + ".", outputs)
+    by_words = (
+        " It was looked for by words alone, since the embedding model fails." if result.degraded else ""
+    )
+    return Answer(text + _of(result.is_linked) + "." + by_words, outputs)
 
 
 def forgotten(result: Forgotten) -> Answer:
@@ -81,17 +84,15 @@ def forgotten(result: Forgotten) -> Answer:
         "deleted": result.deleted,
         "receipt": {
             "action": str(result.request.phase),
-            "scope": str(result.request.reach),
+            **(receipt(result.receipt) if result.receipt else _unproven(result)),
             "matched": matched,
             "deleted": result.deleted,
-            "links_removed": result.links_removed,
+            "links_removed": result.receipt.counts.get(LINKS, 0) if result.receipt else 0,
             "memory_ids": [m.memory_id for m in result.matched[:MAX_LISTED]],
             # A deletion's receipt holds no content: what it names is gone.
             "memories": [brief(m) for m in result.matched[:MAX_LISTED]] if is_preview else [],
             "not_found": list(result.not_found[:MAX_LISTED]),
             "verified": not is_preview,
-            "requested_at": iso(result.requested_at),
-            "completed_at": iso(result.completed_at),
         },
         "customer_id": result.customer_id,
     }
@@ -105,6 +106,39 @@ def forgotten(result: Forgotten) -> Answer:
     missing = f" {len(result.not_found)} of the ids were not found." if result.not_found else ""
     verified = ", and made sure that they are gone." if result.deleted else "."
     return Answer(text + _of(result.is_linked) + verified + missing, outputs)
+
+
+def receipt(proof: Receipt) -> dict[str, Any]:
+    """A receipt as it is kept: no content, no names."""
+    return {
+        "receipt_id": proof.receipt_id,
+        "customer_hash": proof.customer_hash or None,
+        "scope": proof.scope,
+        "before": iso(proof.before),
+        "kinds": list(proof.kinds),
+        "counts": {name: proof.counts.get(name, 0) for name in map(str, TYPES)},
+        "verified_by": list(proof.verified),
+        "not_covered": list(proof.not_covered),
+        "requested_at": iso(proof.requested_at),
+        "completed_at": iso(proof.completed_at),
+    }
+
+
+def _unproven(result: Forgotten) -> dict[str, Any]:
+    """What stands for a receipt in a preview, and where nothing was ever stored."""
+    is_preview = result.request.phase is Phase.PREVIEW
+    return {
+        "receipt_id": None,
+        "customer_hash": None,
+        "scope": str(result.request.reach),
+        "before": iso(result.request.before),
+        "kinds": sorted(result.request.kinds),
+        "counts": {},
+        "verified_by": [],
+        "not_covered": [],
+        "requested_at": iso(result.requested_at),
+        "completed_at": None if is_preview else iso(result.requested_at),
+    }
 
 
 def linked(result: Linked) -> Answer:
@@ -139,6 +173,9 @@ def _hit(hit: Hit) -> dict[str, Any]:
         found["score_parts"] = {
             "dense": round(hit.score.dense, 4),
             "lexical": round(hit.score.lexical, 4),
+            "recency": round(hit.score.recency, 4),
+            "case": round(hit.score.case, 4),
+            "current": round(hit.score.current, 4),
         }
     return found
 
@@ -168,6 +205,26 @@ def brief(memory: Memory) -> dict[str, Any]:
     }
 
 
+def exported(memory: Memory, *, now: float) -> dict[str, Any]:
+    """A memory as an export shows it: its whole text, and all that is kept with it for a person to read."""
+    return {
+        **brief(memory),
+        "text": memory.text,
+        "subject": memory.subject,
+        "message_id": memory.message_id,
+        "is_expired": memory.is_expired(now),
+    }
+
+
+def ended(mark: Memory) -> dict[str, Any]:
+    """The mark that a value of an attribute holds no longer; it names neither, since they were forgotten."""
+    return {
+        "memory_id": mark.memory_id,
+        "ended_at": iso(mark.occurred_at),
+        "recorded_at": iso(mark.recorded_at),
+    }
+
+
 def link(link: Link) -> dict[str, Any]:
     """A link as the endpoint lists it."""
     return {
@@ -175,6 +232,27 @@ def link(link: Link) -> dict[str, Any]:
         "customer_id": link.customer_id,
         "case_id": link.case_id,
         "linked_at": iso(link.linked_at),
+    }
+
+
+def merge(merge: Merge) -> dict[str, Any]:
+    """What a merge would move, or moved; ids and numbers, and of a preview the names of contested slots."""
+    slots = [
+        {"subject": s.subject, "attribute": s.attribute, "wins": "from" if s.old_wins else "into"}
+        for s in merge.contested
+    ]
+    return {
+        "dry_run": not merge.merge_id,
+        "merge_id": merge.merge_id or None,
+        "from": merge.customer_id,
+        "into": merge.into_id,
+        "memories": sum(merge.kinds.values()),
+        "kinds": dict(merge.kinds),
+        "shared": merge.shared,
+        "links": merge.links,
+        "tickets": merge.tickets,
+        "slots": slots,
+        "memory_ids": list(merge.memory_ids),
     }
 
 
@@ -190,6 +268,23 @@ def ticket(entry: Entry) -> dict[str, Any]:
         "updated_at": iso(entry.updated_at),
         "imported_at": iso(entry.imported_at),
         "complete": entry.is_complete,
+    }
+
+
+def audit_entry(entry: audit.Entry) -> dict[str, Any]:
+    """An entry of the audit."""
+    return {
+        "audit_id": entry.entry_id,
+        "at": iso(entry.at),
+        "who": entry.who,
+        "verb": entry.verb,
+        "outcome": entry.outcome,
+        "counts": dict(entry.counts),
+        "customer": entry.customer,
+        "merged": entry.merged,
+        "memories": list(entry.memories),
+        "tickets": list(entry.tickets),
+        "conversations": list(entry.conversations),
     }
 
 

@@ -15,8 +15,9 @@ from dify.parameters import Parameters
 from dify.web_errors import MediaTypeUnsupported, SignatureInvalid, Unauthorized
 from memory.engine import Engine
 from memory.errors import ParameterInvalid
-from memory.importing import Status, TicketResult, neighbourhood
+from memory.importing import neighbourhood
 from memory.pacing import background, breathe
+from memory.ticket_results import Status, TicketResult
 from tickets.model import ParseOptions, Ticket, TicketProblem
 from tickets.times import parse_time
 
@@ -31,6 +32,8 @@ FIRST_BATCH = 200
 FIRST_EXTRACTED_BATCH = 60
 BATCH_RANGE = (50, 3_000)
 """Messages in a batch. Large ones are written in fewer requests."""
+LARGEST_EXCESS = 1.5
+"""How much larger a batch may get to complete what is written into one collection."""
 MAX_PROBLEM_BYTES = 1_000_000
 """What the problems of a report may take; the rest is counted only. An answer stays under 2 MB."""
 MAX_DELIVERY_AGE_SECONDS = 900.0
@@ -52,6 +55,7 @@ class Work:
         seconds: time limit.
         extracts: whether a language model picks facts instead of keeping every message.
         zone: time zone of the customers, for words such as "yesterday".
+        restores: whether what was forgotten may come back.
     """
 
     items: Sequence[Item]
@@ -60,6 +64,17 @@ class Work:
     seconds: float
     extracts: bool = False
     zone: tzinfo = UTC
+    restores: bool = False
+
+
+def seconds_allowed(settings: Mapping[str, Any]) -> float:
+    """The time for one long answer, by the endpoint's settings.
+
+    Raises:
+        ParameterInvalid: it is no number, or out of range.
+    """
+    low, high = IMPORT_SECONDS_RANGE
+    return Parameters(settings).number("import_seconds", DEFAULT_IMPORT_SECONDS, low=low, high=high)
 
 
 def read_import(
@@ -73,7 +88,8 @@ def read_import(
     """Read a request to import, and make sure that its sender may.
 
     Args:
-        query: format, source, timezone, include_private, dry_run, customer_field, customer_map, cursor.
+        query: format, source, timezone, include_private, dry_run, restore, customer_field,
+            customer_map, cursor.
         headers: names in lower case.
         body: the export, or a helpdesk's signed delivery.
         settings: the endpoint's settings.
@@ -97,8 +113,7 @@ def read_import(
     is_dry = asked.boolean("dry_run")
     extracts = asked.choice("mode", Mode, Mode.AS_IS) is Mode.EXTRACT
     zone = UTC if options.timezone is None else asked.timezone("timezone")
-    low, high = IMPORT_SECONDS_RANGE
-    seconds = Parameters(settings).number("import_seconds", DEFAULT_IMPORT_SECONDS, low=low, high=high)
+    seconds = seconds_allowed(settings)
     content_type = headers.get("content-type", "").casefold()
     chosen = asked.text("format") or None
     if not is_authorized:
@@ -120,7 +135,7 @@ def read_import(
         )
         # Any order is right; in this one a batch fills few collections, with many rows each.
         items.sort(key=lambda item: neighbourhood(item) if isinstance(item, Ticket) else -1)
-    return Work(items, start, is_dry, seconds, extracts, zone)
+    return Work(items, start, is_dry, seconds, extracts, zone, restores=asked.boolean("restore"))
 
 
 def _customer_map(asked: Parameters) -> dict[str, str]:
@@ -182,6 +197,11 @@ class Import:
         self._problem_bytes = self._omitted = 0
         self._started = time.monotonic()
 
+    @property
+    def tickets(self) -> list[tuple[str, str]]:
+        """Source and id of each ticket."""
+        return [(item.source, item.ticket_id) for item in self._work.items if isinstance(item, Ticket)]
+
     def lines(self) -> Iterator[Mapping[str, Any]]:
         """Progress, a line a batch, and the report as the last line."""
         for _ in self.steps():
@@ -239,13 +259,18 @@ class Import:
         }
 
     def _next_batch(self, messages: int) -> Sequence[Item]:
-        """The next items, of about so many messages."""
-        end, room = self._done, messages
-        while end < len(self._work.items) and room > 0:
-            item = self._work.items[end]
-            room -= max(1, len(item.messages)) if isinstance(item, Ticket) else 1
+        """The next items, of about so many messages; a little more where that completes a neighbourhood."""
+        items, start = self._work.items, self._done
+        end, taken = start, 0
+        while end < len(items) and taken < messages:
+            taken += _size(items[end])
             end += 1
-        return self._work.items[self._done : end]
+        further, most = end, int(messages * LARGEST_EXCESS)
+        while further < len(items) and taken < most and _is_beside(items[further - 1], items[further]):
+            taken += _size(items[further])
+            further += 1
+        is_complete = further == len(items) or not _is_beside(items[further - 1], items[further])
+        return items[start : further if is_complete else end]
 
     def _run(self, batch: Sequence[Item]) -> None:
         tickets = [item for item in batch if isinstance(item, Ticket)]
@@ -270,7 +295,7 @@ class Import:
     def _imported(self, tickets: Sequence[Ticket]) -> Sequence[TicketResult]:
         work = self._work
         imported = self._engine.import_tickets(
-            tickets, extracts=work.extracts, zone=work.zone, is_dry=work.is_dry
+            tickets, extracts=work.extracts, zone=work.zone, is_dry=work.is_dry, restores=work.restores
         )
         self._redacted.update(imported.redacted)
         self._tokens += imported.tokens
@@ -291,3 +316,14 @@ class Import:
             self._omitted += 1
         else:
             self._problems.append(problem)
+
+
+def _size(item: Item) -> int:
+    return max(1, len(item.messages)) if isinstance(item, Ticket) else 1
+
+
+def _is_beside(item: Item, other: Item) -> bool:
+    """Whether two tickets' memories lie in one collection, so that one write can hold both."""
+    if not isinstance(item, Ticket) or not isinstance(other, Ticket):
+        return False
+    return neighbourhood(item) == neighbourhood(other)

@@ -18,7 +18,6 @@ from memory.policy import SECONDS_A_DAY
 from memory.recalling import (
     DEFAULT_LIMIT,
     DEFAULT_MAX_TOKENS,
-    DEFAULT_MIN_SCORE,
     LIMIT_RANGE,
     MAX_TOKENS_RANGE,
     Question,
@@ -83,7 +82,7 @@ def recall(engine: Engine, parameters: Parameters, session_conversation_id: str 
     question = Question(
         query=parameters.text("query"),
         limit=parameters.whole_number("limit", DEFAULT_LIMIT, low=LIMIT_RANGE[0], high=LIMIT_RANGE[1]),
-        min_score=parameters.number("min_score", DEFAULT_MIN_SCORE, low=0.0, high=1.0),
+        min_score=_share(parameters, "min_score"),
         max_tokens=parameters.whole_number(
             "max_tokens", DEFAULT_MAX_TOKENS, low=MAX_TOKENS_RANGE[0], high=MAX_TOKENS_RANGE[1]
         ),
@@ -119,12 +118,26 @@ def link_conversation(engine: Engine, parameters: Parameters, session_conversati
     return answers.linked(engine.link(caller, relink=parameters.boolean("relink")))
 
 
+def _share(parameters: Parameters, name: str) -> float | None:
+    """A number from 0 to 1; None where none is given."""
+    if parameters.raw(name) is None:
+        return None
+    return parameters.number(name, 0.0, low=0.0, high=1.0)
+
+
 NODES: Mapping[str, Node] = {
     "remember": Node(remember, selects_models=True),
     "recall": Node(recall),
     "forget": Node(forget),
     "link_conversation": Node(link_conversation),
 }
+
+
+def is_change(name: str, parameters: Parameters) -> bool:
+    """Whether a node writes or erases with these parameters."""
+    if name == "forget":
+        return str(parameters.raw("action")).strip().casefold() == Phase.DELETE
+    return name != "recall"
 
 
 def _name(parameters: Parameters, name: str) -> str:

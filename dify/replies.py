@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dify.nodes import NODES
+from dify.auditing import Deed, note
+from dify.keys import NODE
+from dify.nodes import NODES, is_change
 from dify.opening import Selected, open_engine
 from dify.parameters import Parameters
+from memory.call_log import tell_failure
 from memory.errors import InternalError, MemoryFault
 
 if TYPE_CHECKING:
@@ -29,17 +32,22 @@ def reply(tool: Tool, name: str, parameters: Mapping[str, Any]) -> Iterator[Tool
         RequestError, SetupError, ServiceError: see `memory.errors`.
     """
     node = NODES[name]
+    form, read = tool.runtime.credentials, Parameters(parameters)
+    asked = {"conversation_id": tool.session.conversation_id, **{k: v for k, v in parameters.items() if v}}
+    deed = Deed(NODE, name, is_change(name, read), asked)
     try:
-        read = Parameters(parameters)
         selected = Selected()
         if node.selects_models:
             selected = Selected(read.model("embedding_model"), read.model("llm"))
-        engine = open_engine(tool.runtime.credentials, selected, tool.session)
+        engine = open_engine(form, selected, tool.session)
         answer = node.run(engine, read, tool.session.conversation_id)
-    except MemoryFault as fault:
+    except Exception as error:
+        # Whatever is not ours may hold a customer's words in its text.
+        fault = error if isinstance(error, MemoryFault) else InternalError()
+        tell_failure(name, error, fault.code)
+        note(form, deed, outcome=fault.code)
         raise fault from None
-    except Exception:  # whatever it is, its text may hold a customer's words
-        raise InternalError from None
+    note(form, deed, answer.outputs)
     yield tool.create_text_message(answer.text)
     yield tool.create_json_message({"text": answer.text, **answer.outputs})
     for variable, value in answer.outputs.items():

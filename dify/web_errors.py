@@ -1,6 +1,6 @@
-"""What can be wrong with a request before the engine is asked; leaves of `memory.errors.RequestError`."""
+"""What can be wrong with a request, or with the endpoint's keys, before the engine is asked."""
 
-from memory.errors import RequestError
+from memory.errors import RequestError, SetupError
 
 
 class Unauthorized(RequestError):
@@ -8,6 +8,18 @@ class Unauthorized(RequestError):
 
     code = "unauthorized"
     template = "Send the endpoint's API key as 'Authorization: Bearer <key>'."
+
+
+class ApiKeysInvalid(SetupError):
+    """The setting `api_keys` cannot be used.
+
+    Args:
+        reason: what is wrong, in fixed words.
+        where: the place, such as "in key 2"; never what stands there.
+    """
+
+    code = "api_keys_invalid"
+    template = "The setting api_keys cannot be used, {where}: {reason}."
 
 
 class SignatureInvalid(RequestError):
