@@ -11,14 +11,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from urllib.parse import urlsplit
 
 if not __package__:  # started as a file, not as a module
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
@@ -26,24 +24,28 @@ if not __package__:  # started as a file, not as a module
 from tqdm import tqdm
 
 from scripts.chunks import DEFAULT_CHUNK_BYTES, MAX_CHUNK_BYTES, TOO_LARGE, Chunk, CustomerMap, Problem, cut
-from scripts.posting import (
-    DEFAULT_RETRIES,
-    DEFAULT_RETRY_SECONDS,
-    Endpoint,
-    Patience,
-    Rejected,
-    Report,
-    Stopped,
+from scripts.command import (
+    FINE,
+    INCOMPLETE,
+    INTERRUPTED,
+    KEY_VARIABLE,
+    STOPPED,
+    add_endpoint,
+    complain,
+    endpoint_key,
+    existing_file,
+    possible_file,
+    shown,
 )
+from scripts.posting import Endpoint, Report
 from scripts.progress import STATUSES, State, Tally
+from scripts.requesting import Patience, Rejected, Stopped
 from scripts.ticket_stream import TicketFile
 from tickets.errors import TicketFormatError
 from tickets.formats import FORMAT_NAMES
 from tickets.times import load_zone
 
-KEY_VARIABLE = "CUSTOMER_MEMORY_API_KEY"
 SHOWN_PROBLEMS = 20
-FINE, INCOMPLETE, STOPPED, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,26 +56,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     options = parser.parse_args(arguments)
-    key = os.environ.get(KEY_VARIABLE, "").strip()
-    if not key or not key.isascii() or not key.isprintable():
-        parser.error(f"set {KEY_VARIABLE} to the endpoint's API key")
-    run = Run(options, key)
+    run = Run(options, endpoint_key(parser))
     status = FINE
     try:
         for path in dict.fromkeys(options.files):
             run.add(path)
     except Stopped as reason:
-        _complain(str(reason))
+        complain(str(reason))
         status = STOPPED
     except KeyboardInterrupt:
-        _complain("Interrupted.")
+        complain("Interrupted.")
         status = INTERRUPTED
     except OSError as error:
-        _complain(f"{type(error).__name__}: {error.strerror}: {error.filename}")
+        complain(f"{type(error).__name__}: {error.strerror}: {error.filename}")
         status = STOPPED
     run.close()
     if status and options.state:
-        _complain("The same command goes on from here.")
+        complain("The same command goes on from here.")
     return status or (FINE if run.total.is_fine else INCOMPLETE)
 
 
@@ -168,7 +167,7 @@ class Run:
 
     def _tell(self, sentence: str) -> None:
         self._bar.clear()
-        _complain(sentence)
+        complain(sentence)
 
     def close(self) -> None:
         """Write the problems, and show the summary."""
@@ -194,7 +193,7 @@ def summary(by_file: Mapping[Path, Tally], total: Tally, seconds: float, *, is_d
         Lines of text.
     """
     rows: list[tuple[str, ...]] = [("", *STATUSES)]
-    named = [(_shown(path.name), tally) for path, tally in by_file.items()]
+    named = [(shown(path.name), tally) for path, tally in by_file.items()]
     for name, tally in [*named, *([("all files", total)] if len(named) != 1 else [])]:
         rows.append((name, *(f"{tally.tickets[status]:,}" for status in STATUSES)))
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
@@ -210,7 +209,7 @@ def summary(by_file: Mapping[Path, Tally], total: Tally, seconds: float, *, is_d
     for problem in total.problems[:SHOWN_PROBLEMS]:
         ticket = f"ticket {problem.ticket_id}" if problem.ticket_id is not None else "-"
         lines.append(
-            f"  {_shown(problem.file)}  {_shown(ticket)}  {_shown(problem.code)}  {_shown(problem.path)}"
+            f"  {shown(problem.file)}  {shown(ticket)}  {shown(problem.code)}  {shown(problem.path)}"
         )
     more = max(0, len(total.problems) - SHOWN_PROBLEMS) + total.omitted
     if more:
@@ -234,15 +233,6 @@ def _fingerprint(value: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-def _shown(text: str) -> str:
-    """A name or an id as a terminal can show it."""
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
-def _complain(sentence: str) -> None:
-    sys.stderr.write(sentence + "\n")
-
-
 # --- the command line ---------------------------------------------------------------------------
 
 
@@ -252,8 +242,10 @@ def _parser() -> argparse.ArgumentParser:
         description=f"Import exports of a helpdesk. The endpoint's API key comes from {KEY_VARIABLE}.",
     )
     add = parser.add_argument
-    add("files", nargs="+", metavar="FILE", type=_file, help="JSON, NDJSON or CSV, also .gz; any size")
-    add("--url", required=True, type=_url, help="the endpoint's address, as Dify shows it")
+    add(
+        "files", nargs="+", metavar="FILE", type=existing_file, help="JSON, NDJSON or CSV, also .gz; any size"
+    )
+    add_endpoint(parser)
     add("--format", choices=FORMAT_NAMES, help="told by the tickets if left out")
     add("--source", help="name of the helpdesk or brand; the format's name if left out")
     add("--mode", choices=("as_is", "extract"), help="keep every message, or have facts extracted")
@@ -273,43 +265,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--dry-run", action="store_true", help="check everything, write nothing")
     add("--chunk-bytes", metavar="N", type=_chunk_bytes, default=DEFAULT_CHUNK_BYTES, help="of one request")
-    add("--state", metavar="FILE", type=_target, help="remember what is done, to go on after an interruption")
+    add(
+        "--state",
+        metavar="FILE",
+        type=possible_file,
+        help="remember what is done, to go on after an interruption",
+    )
     add(
         "--problems",
         metavar="FILE",
-        type=_target,
+        type=possible_file,
         help="write what could not be imported, a JSON object a line",
     )
-    add("--retries", metavar="N", type=int, default=DEFAULT_RETRIES, help="tries again of one request")
-    add(
-        "--retry-seconds",
-        metavar="S",
-        type=float,
-        default=DEFAULT_RETRY_SECONDS,
-        help="before the first of them",
-    )
     return parser
-
-
-def _file(text: str) -> Path:
-    path = Path(text)
-    if not path.is_file():
-        raise argparse.ArgumentTypeError(f"there is no file {text}")
-    return path
-
-
-def _target(text: str) -> Path:
-    path = Path(text)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"no file can be written as {text}")
-    return path
-
-
-def _url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.query:
-        raise argparse.ArgumentTypeError("an address like https://dify.example.com/e/abc is needed")
-    return text.rstrip("/").removesuffix("/tickets/import")
 
 
 def _zone(text: str) -> str:
@@ -322,7 +290,7 @@ def _zone(text: str) -> str:
 
 def _map(text: str) -> dict[str, str]:
     try:
-        value = json.loads(_file(text).read_bytes())
+        value = json.loads(existing_file(text).read_bytes())
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict) or not all(isinstance(each, str) for each in value.values()):
