@@ -2,13 +2,10 @@
 
 import json
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-MESSAGES_PER_TICKET = 2.5
-"""Of the customer."""
 TICKETS_PER_CUSTOMER = 5
 CHANGED, BROKEN = 0.05, 0.01
 """Shares of the second round."""
@@ -126,14 +123,6 @@ def second_round(first: Round, *, seed: int = 2) -> Round:
             result.broken.add(ticket_id)
         result.tickets.append(copy)
     return result
-
-
-def customer_texts(tickets: Round) -> Iterator[str]:
-    """What customers said, message by message."""
-    for ticket in tickets.tickets:
-        messages = ticket["messages"]
-        if isinstance(messages, list):
-            yield from (message["text"] for message in messages if message["role"] == "customer")
 
 
 def _ticket(number: int, customer: str, size: int, chance: random.Random) -> dict[str, object]:

@@ -6,9 +6,18 @@ from pathlib import Path
 
 def peak_megabytes(pid: int) -> float:
     """The most memory it ever had in use."""
+    return _megabytes(pid, "VmHWM:")
+
+
+def resident_megabytes(pid: int) -> float:
+    """The memory it has in use now."""
+    return _megabytes(pid, "VmRSS:")
+
+
+def _megabytes(pid: int, name: str) -> float:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    peak = next(line for line in lines if line.startswith("VmHWM:"))
-    return int(peak.split()[1]) / 1024
+    line = next(line for line in lines if line.startswith(name))
+    return int(line.split()[1]) / 1024
 
 
 def cpu_seconds(pid: int) -> float:
