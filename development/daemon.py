@@ -268,6 +268,7 @@ class PluginProcess:
         *,
         credentials: Json,
         conversation_id: str | None = None,
+        provider: str = PROVIDER,
     ) -> ToolAnswer:
         """Call a tool node.
 
@@ -279,7 +280,7 @@ class PluginProcess:
             "type": "tool",
             "action": "invoke_tool",
             "user_id": str(uuid.uuid4()),
-            "provider": PROVIDER,
+            "provider": provider,
             "tool": name,
             "credentials": credentials,
             "credential_type": "api-key",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from development.openai_protocol import HANG_SECONDS, Answer, OpenAIService, bearer, error_body
+from memory.embedding import Embedder
 from memory.embedding.builtin import BuiltinEmbedder
 
 _embedding = threading.Lock()
@@ -45,6 +46,7 @@ class EmbeddingServer(OpenAIService):
         models: names it knows; another one is answered with 404.
         key: the only key it accepts; "" accepts any.
         dimension: length of its vectors, at most 512; None for the model's own 512.
+        embedder: what makes the vectors; None for the built-in model.
 
     Attributes:
         asked: every request to the embeddings path, in order, the refused ones included.
@@ -52,13 +54,19 @@ class EmbeddingServer(OpenAIService):
     """
 
     def __init__(
-        self, models: tuple[str, ...] = ("test-embed",), *, key: str = "", dimension: int | None = None
+        self,
+        models: tuple[str, ...] = ("test-embed",),
+        *,
+        key: str = "",
+        dimension: int | None = None,
+        embedder: Embedder | None = None,
     ) -> None:
         super().__init__()
         self.models = models
         self.key = key
         self.dimension = dimension
         self.asked: list[Asked] = []
+        self._embedder = embedder or BuiltinEmbedder()
         self.repeats_input = False
         self._failures: deque[_Failure] = deque()
 
@@ -89,7 +97,7 @@ class EmbeddingServer(OpenAIService):
 
     def _embedded(self, asked: Asked, request: dict[str, Any]) -> dict[str, Any]:
         with _embedding:
-            vectors = BuiltinEmbedder().embed_documents(asked.texts)
+            vectors = self._embedder.embed_documents(asked.texts)
         data = [
             {
                 "object": "embedding",

@@ -6,4 +6,6 @@ PROJECT = Path(__file__).resolve().parent.parent
 PLUGIN_PYTHON = PROJECT / ".venv/bin/python"
 """Runs the plugin from the project's own folder."""
 CHROMA = PROJECT / ".chroma-server/bin/chroma"
+PEERS = PROJECT / ".peers"
+"""Environments of what benchmarks compare with."""
 UV = PROJECT / ".tools/bin/uv"
