@@ -159,18 +159,23 @@ def dripping(left: threading.Event) -> Callable[[Asked], Answer]:
 
 def guarded(chroma_url: str, header: str, value: str) -> Callable[[Asked], Answer]:
     """A proxy in front of a real Chroma that lets through whoever sends the right header."""
-    address = urlsplit(chroma_url)
 
     def answer(asked: Asked) -> Answer:
         if asked.headers.get(header.lower()) != value:
             return Answer(401, b'{"message": "who are you?"}')
-        connection = http.client.HTTPConnection(address.hostname or "", address.port or 80, timeout=30)
-        try:
-            connection.request(asked.method, asked.path, asked.body, {"Content-Type": "application/json"})
-            theirs = connection.getresponse()
-            body = theirs.read()
-            return Answer(theirs.status, body, theirs.headers.get("Content-Type", "application/json"))
-        finally:
-            connection.close()
+        return passed_on(chroma_url, asked)
 
     return answer
+
+
+def passed_on(chroma_url: str, asked: Asked) -> Answer:
+    """What a real Chroma answers to a request."""
+    address = urlsplit(chroma_url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port or 80, timeout=30)
+    try:
+        connection.request(asked.method, asked.path, asked.body, {"Content-Type": "application/json"})
+        theirs = connection.getresponse()
+        body = theirs.read()
+        return Answer(theirs.status, body, theirs.headers.get("Content-Type", "application/json"))
+    finally:
+        connection.close()

@@ -389,7 +389,7 @@ def test_secrets_are_secret_and_defaults_are_usable(path: str) -> None:
     """Keys and tokens are hidden in the form; what it proposes is what the reader takes."""
     fields = {field["name"]: field for field in _fields(path)}
     secret = {name for name, field in fields.items() if field["type"] == "secret-input"}
-    assert secret == {name for name in fields if re.search(r"token$|key$|secret$", name)}
+    assert secret == {name for name in fields if re.search(r"token$|keys?$|secret$", name)}
     proposed = {name: field["default"] for name, field in fields.items() if "default" in field}
     assert read_settings({"chroma_url": "http://chroma.example.com", **proposed}) == read_settings(
         {"chroma_url": "http://chroma.example.com"}

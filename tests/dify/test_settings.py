@@ -1,11 +1,13 @@
 """The credentials form as settings."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from dify.settings import read_settings
 from memory.errors import ChromaAddressInvalid, SettingInvalid
+from memory.quotas import CHROMA_CLOUD
 from memory.settings import ChromaSettings, OpenAICompatibleSettings
 
 URL = "http://chroma.example.com:8000"
@@ -26,6 +28,8 @@ FIELDS = [
     "embedding_api_key",
     "embedding_model",
     "timeout_seconds",
+    "shards",
+    "chroma_quotas",
 ]
 
 
@@ -51,6 +55,8 @@ def test_every_field_is_read() -> None:
         "chroma_database": "database",
         "namespace": "brand-a",
         "timeout_seconds": "12.5",
+        "shards": "256",
+        "chroma_quotas": "chroma_cloud, records_per_write=1000",
         **EMBEDDING,
     }
     settings = read_settings(form)
@@ -62,10 +68,31 @@ def test_every_field_is_read() -> None:
         database="database",
         namespace="brand-a",
         timeout_seconds=12.5,
+        shards=256,
+        quotas=replace(CHROMA_CLOUD, records_per_write=1_000),
     )
     assert settings.embedding == OpenAICompatibleSettings(
         base_url="http://ollama.example.com:11434/v1", model="bge-m3", api_key="hunter2", timeout_seconds=12.5
     )
+
+
+@pytest.mark.parametrize("shards", ["1", 1_024])
+def test_a_namespace_has_from_one_to_1024_collections(shards: object) -> None:
+    """Both limits are taken."""
+    assert read_settings({"chroma_url": URL, "shards": shards}).chroma.shards == int(str(shards))
+
+
+@pytest.mark.parametrize("shards", ["0", "1025", "2.5", "many"])
+def test_another_number_of_collections_is_refused(shards: str) -> None:
+    """By the name of the field."""
+    with pytest.raises(SettingInvalid) as caught:
+        read_settings({"chroma_url": URL, "shards": shards})
+    assert caught.value.details["name"] == "shards"
+
+
+def test_chroma_cloud_is_known_by_its_address() -> None:
+    """Nobody has to know its quotas."""
+    assert read_settings({"chroma_url": "https://api.trychroma.com"}).chroma.quotas == CHROMA_CLOUD
 
 
 @pytest.mark.parametrize("seconds", ["5", 5, 5.0, " 5 "])
@@ -126,3 +153,26 @@ def test_settings_show_no_secret() -> None:
     """Neither token nor key is in what a log would print."""
     settings = read_settings({"chroma_url": URL, "chroma_token": "hunter2", **EMBEDDING})
     assert "hunter2" not in repr(settings)
+
+
+def test_days_by_source_and_the_receipts_key_are_read() -> None:
+    """Blanks do not matter; a source may hold an equals sign; the key is hidden."""
+    form = {
+        "chroma_url": URL,
+        "retention_days_by_source": "zendesk=365, a=b = 30",
+        "hash_key": " secret-key-16-letters ",
+    }
+    policy = read_settings(form).policy
+    assert policy.retention_days_by_source == {"zendesk": 365.0, "a=b": 30.0}
+    assert policy.hash_key == "secret-key-16-letters"
+    assert "secret-key-16-letters" not in repr(policy)
+
+
+@pytest.mark.parametrize(
+    "days", ["zendesk", "zendesk=", "=30", "zendesk=0", "zendesk=nan", "zendesk=ten", "a=1, b"]
+)
+def test_days_by_source_that_cannot_be_read_are_refused(days: str) -> None:
+    """The setting is named."""
+    with pytest.raises(SettingInvalid) as failure:
+        read_settings({"chroma_url": URL, "retention_days_by_source": days})
+    assert failure.value.details["name"] == "retention_days_by_source"

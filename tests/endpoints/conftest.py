@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,3 +100,13 @@ def ticket(ticket_id: str, customer_id: str | None, *messages: Json, **more: Any
         "messages": list(messages),
         **more,
     }
+
+
+def peak_bytes(pid: int, *, anew: bool = False) -> int:
+    """The most memory a process has had at a time; measured from now on if `anew`."""
+    if anew:
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
+    (line,) = [
+        line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM")
+    ]
+    return int(line.split()[1]) * 1024

@@ -7,7 +7,10 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import yaml
 
+from development.embedding_server import EmbeddingServer
+from development.places import PROJECT
 from tests.endpoints.conftest import SECRET, Api, message, ticket
 
 NOW = datetime.now(UTC)
@@ -25,6 +28,7 @@ NOW = datetime.now(UTC)
         ("POST", "/recall"),
         ("PUT", "/links"),
         ("GET", "/links?customer_id=A"),
+        ("GET", "/metrics"),
     ],
 )
 def test_every_path_but_health_needs_the_key(api: Api, method: str, path: str) -> None:
@@ -47,11 +51,30 @@ def test_health_says_ok_without_a_key_and_more_with_it(api: Api) -> None:
     """The details are for who has the key."""
     assert api.send("GET", "/health", key=None).json() == {"status": "ok"}
     api.post("/memories", {"customer_id": "A", "content": "Prefers tea"})
+    manifest = yaml.safe_load((PROJECT / "manifest.yaml").read_text(encoding="utf-8"))
     details = api.get("/health")
     assert (details["rows"], details["dimension"], details["shards"]) == (1, 512, 64)
     assert details["embedder"].startswith("builtin/")
     assert details["namespace"] == api.settings["namespace"]
+    assert details["version"] == manifest["version"]
+    assert details["uptime_seconds"] > 0.0
+    assert details["chroma_heartbeat_ms"] > 0.0
+    assert details["open_circuits"].keys() == {"chroma", "embedder"}
+    assert details["embedder_fault"] is None
     assert api.error("GET", "/health", key="wrong") == (401, "unauthorized")
+
+
+def test_health_tells_settings_that_lead_to_another_embedding_model(api: Api) -> None:
+    """By its code, without asking the model for anything."""
+    api.post("/memories", {"customer_id": "A", "content": "Prefers tea"})
+    with EmbeddingServer() as service:
+        api.settings |= {
+            "embedding_source": "openai_compatible",
+            "embedding_base_url": service.url,
+            "embedding_model": "test-embed",
+        }
+        assert api.get("/health")["embedder_fault"] == "embedder_mismatch"
+        assert service.asked == []
 
 
 @pytest.mark.parametrize("path", ["/", "/nothing", "/memories/A", "/tickets/import/x", "/e/%F0%9F%8D%B5"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.endpoints.conftest import KEY, Api
 
-ROUTES = ["/tickets/import", "/tickets", "/memories", "/recall", "/links", "/health", "/", "/x"]
+ROUTES = ["/tickets/import", "/tickets", "/memories", "/recall", "/links", "/audit", "/health", "/", "/x"]
 NAMES = [
     "customer_id",
     "conversation_id",

@@ -423,3 +423,22 @@ def test_the_same_export_twice_asks_the_model_once(facts: Api, chat: ChatServer)
     report = send(facts, *export)
 
     assert (statuses(report), report["tokens"], len(chat.asked)) == ({"unchanged": 6}, 0, asked)
+
+
+def test_a_forgotten_fact_is_not_imported_again_in_any_form(facts: Api) -> None:
+    """Neither as a fact, nor as the message that stated it, nor from another ticket; neighbours stay."""
+    told = message(1, "My plan is Basic and our city is Lyon")
+    send(facts, ticket("7", "A", told, message(2, "My colour is teal")))
+    (plan,) = [m for m in memories(facts) if m["attribute"] == "my plan"]
+    gone = facts.send("DELETE", f"/memories?customer_id=A&memory_ids={plan['memory_id']}&dry_run=false")
+    assert gone.json()["deleted"] == 1
+    left = {"And our city is Lyon.", "My colour is teal."}
+    assert {m["text"] for m in memories(facts)} == left
+
+    grown = ticket("7", "A", told, message(2, "My colour is teal"), message(3, "My tea is green"))
+    assert statuses(send(facts, grown)) == {"replaced": 1}
+    assert {m["text"] for m in memories(facts)} == {*left, "My tea is green."}
+    send(facts, ticket("8", "A", message(1, "My plan is Basic")))
+    assert {m["text"] for m in memories(facts)} == {*left, "My tea is green."}
+    facts.post("/tickets/import", {"tickets": [grown]})
+    assert facts.texts("A") == ["My colour is teal", "My tea is green"]

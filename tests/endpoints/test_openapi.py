@@ -1,5 +1,6 @@
 """The OpenAPI description says what the endpoints really answer."""
 
+import json
 from typing import Any
 
 import jsonschema
@@ -63,10 +64,17 @@ CALLS: list[tuple[str, str, str, Any]] = [
     ("GET", "/memories", "?customer_id=A&limit=1", None),
     ("PUT", "/links", "", {"conversation_id": "c", "customer_id": "A"}),
     ("GET", "/links", "?customer_id=A", None),
+    ("GET", "/export", "?customer_id=A", None),
+    ("POST", "/merge", "", {"from": "A", "into": "B", "dry_run": True}),
+    ("POST", "/merge", "", {"from": "A", "into": "B", "dry_run": False}),
+    ("POST", "/merge/undo", "", None),
     ("DELETE", "/tickets", "?source=shop&ticket_id=1", None),
     ("DELETE", "/memories", "?customer_id=A&query=tea", None),
     ("DELETE", "/memories", "?customer_id=A&everything=true&dry_run=false", None),
+    ("GET", "/receipts", "?limit=1", None),
     ("POST", "/maintenance/expire", "", None),
+    ("GET", "/audit", "?limit=3", None),
+    ("GET", "/audit", "?verb=remember&key=api_key", None),
     ("GET", "/health", "", None),
 ]
 
@@ -74,12 +82,31 @@ CALLS: list[tuple[str, str, str, Any]] = [
 def test_every_answer_fits_its_schema(api: Api) -> None:
     """Success of every operation, in an order in which each has something to answer."""
     seen = set()
+    merge_id = ""
     for method, path, query, body in CALLS:
-        answer = api.send(method, path + query, body)
+        sent = {"merge_id": merge_id} if path == "/merge/undo" else body
+        answer = api.send(method, path + query, sent)
+        if path == "/merge":
+            merge_id = answer.json()["merge_id"]
         assert answer.status == 200, (method, path, answer.body)
         jsonschema.validate(answer.json(), schema_of(method, path, "200"))
         seen.add((method, path))
-    assert seen == described_routes()
+    others = {("GET", "/backup"), ("POST", "/backup"), ("GET", "/metrics")}
+    assert seen | others == described_routes()
+
+
+def test_a_backup_and_its_load_fit_their_schemas(api: Api) -> None:
+    """Every line of a backup, and the report of loading it."""
+    api.post("/tickets/import", {"tickets": [ticket("1", "A", message(1, "Hello"))]})
+    lines = api.send("GET", "/backup").body.splitlines()
+    content = DESCRIPTION["paths"]["/backup"]["get"]["responses"]["200"]["content"]
+    schema = {**content["application/x-ndjson"]["schema"], "components": DESCRIPTION["components"]}
+    for line in lines:
+        jsonschema.validate(json.loads(line), schema)
+    empty = Api(api.process, {**api.settings, "namespace": f"{api.settings['namespace']}-2"})
+    report = empty.post("/backup", b"\n".join(lines))
+    assert report["complete"] is True
+    jsonschema.validate(report, schema_of("POST", "/backup", "200"))
 
 
 @pytest.mark.parametrize(("method", "path"), sorted(described_routes()))

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import chromadb.errors
@@ -16,10 +17,23 @@ import pytest
 from development.chroma_server import ChromaServer, free_port
 from development.places import PROJECT
 from memory import errors
-from memory.chroma import PAGE, Chroma, Row
-from memory.chroma_connection import CALLS_IN_FLIGHT, CollectionGone, Connections, translate
+from memory.chroma import PAGE, Chroma
+from memory.chroma_attempts import ATTEMPTS
+from memory.chroma_connection import (
+    CALLS_IN_FLIGHT,
+    LOOKS,
+    CollectionGone,
+    Connection,
+    Connections,
+    translate,
+)
+from memory.chroma_rows import Row
+from memory.circuit import REST_SECONDS, Circuit
 from memory.clock import Deadline
 from memory.settings import ChromaSettings
+from tests import fake_servers
+from tests.fake_servers import serve
+from tests.waiting import wait_until
 
 A, B = [1.0, 0.0], [0.0, 1.0]
 SECONDS = 20.0
@@ -298,6 +312,7 @@ def test_a_hanging_server_ends_a_call_at_its_deadline(own_server: ChromaServer, 
         lambda store: store.count("cm-never-opened-m0000"),
     ]
     for call in calls:
+        _shared(own_server).circuit = Circuit()  # each as if it were the first to meet the server like that
         started = time.monotonic()
         with pytest.raises(errors.ChromaTimeout):
             call(_chroma(own_server.url, seconds=0.5))
@@ -311,6 +326,7 @@ def test_a_place_in_the_queue_is_waited_for_no_longer_than_allowed(
 ) -> None:
     """With every place taken by calls that hang, one more is told in time that the server is busy."""
     _chroma(own_server.url).put(collection, [_row("a", scope="s")])
+    _shared(own_server).circuit = Circuit(lambda: 0.0)
     own_server.freeze()
     asked = threading.Semaphore(0)
     _when_asked(own_server, asked.release)
@@ -329,9 +345,16 @@ def test_a_place_in_the_queue_is_waited_for_no_longer_than_allowed(
 
 def _when_asked(server: ChromaServer, act: Callable[[], object]) -> None:
     """Do something whenever a request goes to a server."""
-    hooks = _chroma(server.url)._connection().api._session.event_hooks
-    hooks["request"] = [*hooks["request"], lambda _: act()]
-    _chroma(server.url)._connection().api._session.event_hooks = hooks
+    session = _shared(server).api._session
+    session.event_hooks = {
+        **session.event_hooks,
+        "request": [*session.event_hooks["request"], lambda _: act()],
+    }
+
+
+def _shared(server: ChromaServer) -> Connection:
+    """The connection that all calls to a server share."""
+    return _chroma(server.url)._connection()
 
 
 def test_no_time_left_is_a_timeout(store: Chroma, collection: str, chroma: ChromaServer) -> None:
@@ -350,6 +373,97 @@ def test_a_server_that_was_restarted_is_used_again(own_server: ChromaServer, col
     assert [row.row_id for row in store.get(collection, ids=["a"])] == ["a"]
     store.put(collection, [_row("b", scope="s")])
     assert store.count(collection) == 2
+
+
+# --- a server that does not answer --------------------------------------------------------------
+
+
+@pytest.fixture(params=["stopped", "frozen"])
+def silent(request: pytest.FixtureRequest) -> Iterator[tuple[ChromaServer, Callable[[], None]]]:
+    """A server that has answered before and does not any more, and what brings it back."""
+    with ChromaServer() as server:
+        _chroma(server.url).put("cm-silent-m0000", [_row("a", scope="s")])
+        (server.kill if request.param == "stopped" else server.freeze)()
+        yield server, server.start if request.param == "stopped" else server.thaw
+
+
+def _ending(url: str, number: int) -> type[Exception] | None:
+    """How a call ends: a read or a write."""
+    try:
+        if number % 2:
+            _chroma(url, seconds=2.0).get("cm-silent-m0000", ids=["a"])
+        else:
+            _chroma(url, seconds=2.0).put("cm-silent-m0000", [_row("b", scope="s")])
+    except errors.MemoryFault as fault:
+        return type(fault)
+    return None
+
+
+def test_a_thousand_calls_do_not_wait_for_a_silent_server_one_after_the_other(
+    silent: tuple[ChromaServer, Callable[[], None]],
+) -> None:
+    """Few of them get as far as the socket; all fail in a way that can be repeated, and then all work."""
+    server, bring_back = silent
+    now = 0.0
+    circuit = _shared(server).circuit = Circuit(lambda: now)
+    sent: list[int] = []
+    _when_asked(server, lambda: sent.append(1))
+
+    endings = {_ending(server.url, 0)}
+    endings |= {_ending(server.url, number) for number in range(1_000)}
+    assert endings <= {errors.ChromaUnreachable, errors.ChromaTimeout}
+    assert len(sent) <= ATTEMPTS + LOOKS
+    first = len(sent)
+    with ThreadPoolExecutor(50) as pool:
+        endings = set(pool.map(partial(_ending, server.url), range(1_000)))
+    assert endings == {errors.ChromaUnreachable}
+    assert len(sent) == first
+
+    now += REST_SECONDS
+    assert _ending(server.url, 0) is errors.ChromaUnreachable
+    assert len(sent) <= first + LOOKS
+    bring_back()
+    now += REST_SECONDS
+    assert [_ending(server.url, number) for number in range(20)] == [None] * 20
+    assert not circuit.is_open
+
+
+def test_calls_at_once_to_a_silent_server_stop_queueing_when_one_has_found_out(
+    silent: tuple[ChromaServer, Callable[[], None]],
+) -> None:
+    """Of three hundred that start together those with a place reach the socket, and not all the others."""
+    server, bring_back = silent
+    sent: list[int] = []
+    _when_asked(server, lambda: sent.append(1))
+    with ThreadPoolExecutor(300) as pool:
+        endings = set(pool.map(partial(_ending, server.url), range(300)))
+    assert endings <= {errors.ChromaUnreachable, errors.ChromaTimeout, errors.ChromaBusy}
+    assert len(sent) < 5 * CALLS_IN_FLIGHT
+    bring_back()
+    wait_until(lambda: _ending(server.url, 1) is None)
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 422, 429, 500, 503])
+def test_what_a_server_answers_never_opens_the_circuit(collection: str, status: int) -> None:
+    """A server that refuses or fails is there: each call is put to it, and told what it says."""
+    with serve(fake_servers.failing(status)) as server:
+        store = _chroma(server.url)
+        for _ in range(5):
+            asked = len(server.asked)
+            with pytest.raises(errors.MemoryFault) as caught:
+                store.get(collection, ids=["a"])
+            assert not isinstance(caught.value, errors.ChromaUnreachable)
+            assert len(server.asked) > asked
+        assert not store._connection().circuit.is_open
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(500, ATTEMPTS), (429, ATTEMPTS), (401, 1), (403, 1)])
+def test_only_what_may_pass_is_tried_again(collection: str, status: int, attempts: int) -> None:
+    """A stumble is tried again a few times, a refusal is not."""
+    with serve(fake_servers.refusing(status)) as server:
+        with pytest.raises(errors.MemoryFault):
+            _chroma(server.url).count(collection)
+        assert len(server.asked) == attempts
 
 
 # --- connections --------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from memory.recalling import Question
 from memory.records import Kind, Memory, Role
 from memory.settings import ChromaSettings
 
-SEQUENCES = 1_000
+SEQUENCES = 400
 MAX_STEPS = 4
 SLOTS = ("plan", "home")
 TIMES = tuple(range(1, 9))
@@ -235,7 +235,7 @@ class Writers:
 
 @pytest.fixture(scope="module")
 def chroma_settings(chroma: ChromaServer) -> ChromaSettings:
-    """A namespace that a thousand customers share."""
+    """A namespace that hundreds of customers share."""
     return ChromaSettings(
         url=chroma.url, namespace=f"h{uuid.uuid4().hex[:12]}", shards=32, timeout_seconds=240.0
     )

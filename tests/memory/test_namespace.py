@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from development.chroma_server import ChromaServer
-from memory.chroma import Chroma, Row
+from memory.about import About
+from memory.chroma import Chroma
+from memory.chroma_rows import Row
 from memory.clock import Deadline
 from memory.embedding import BUILTIN, EmbedderIdentity, Source
 from memory.errors import ChromaDatabaseMissing, ChromaTenantMissing, EmbedderMismatch
-from memory.namespace import About, Namespace
+from memory.namespace import Namespace
 from memory.settings import ChromaSettings
 
 OTHER = EmbedderIdentity(Source.DIFY, "langgenius/openai", "text-embedding-3-small")
@@ -31,10 +33,10 @@ def test_a_namespace_nobody_wrote_to_remembers_nothing(chroma: ChromaServer, nam
 
 def test_a_namespace_remembers_what_it_was_started_with(chroma: ChromaServer, namespace: str) -> None:
     """Embedder, dimension and number of shards stay those of the first write."""
-    started = _namespace(chroma.url, namespace, shards=8).start(OTHER, 1_536)
-    assert started == About(OTHER, 1_536, 8)
+    started = _namespace(chroma.url, namespace, shards=8).start(OTHER, 1_536, noise=0.1)
+    assert started == About(OTHER, 1_536, 8, 0.1)
     assert _namespace(chroma.url, namespace).about() == started
-    assert _namespace(chroma.url, namespace, shards=16).start(BUILTIN, 512) == started
+    assert _namespace(chroma.url, namespace, shards=16).start(BUILTIN, 512, noise=0.2) == started
 
 
 @pytest.mark.parametrize("shards", [1, 1_024])
@@ -42,7 +44,7 @@ def test_the_number_of_shards_is_fixed_by_the_start(
     chroma: ChromaServer, namespace: str, shards: int
 ) -> None:
     """Another setting later does not move a customer to another collection."""
-    _namespace(chroma.url, namespace, shards=shards).start(BUILTIN, 512)
+    _namespace(chroma.url, namespace, shards=shards).start(BUILTIN, 512, noise=0.1)
     about = _namespace(chroma.url, namespace, shards=7).about()
     assert about is not None
     assert about.shards == shards
@@ -58,7 +60,7 @@ def test_of_two_that_start_at_once_one_wins_and_both_agree(chroma: ChromaServer,
             mine = _namespace(chroma.url, name)
             assert mine.about() is None
             ready.wait(10)
-            return mine.start(embedder, 512)
+            return mine.start(embedder, 512, noise=0.1)
 
         with ThreadPoolExecutor(2) as pool:
             one, other = pool.map(start, [BUILTIN, OTHER])
@@ -68,7 +70,7 @@ def test_of_two_that_start_at_once_one_wins_and_both_agree(chroma: ChromaServer,
 
 def test_a_namespace_is_told_apart_by_server_database_and_name(chroma: ChromaServer, namespace: str) -> None:
     """A namespace of a similar name is another one."""
-    _namespace(chroma.url, namespace).start(BUILTIN, 512)
+    _namespace(chroma.url, namespace).start(BUILTIN, 512, noise=0.1)
     for name in (f"{namespace}-m0000", f"{namespace}-about", f"{namespace}x", namespace[:-1]):
         assert _namespace(chroma.url, name).about() is None
 
@@ -103,7 +105,7 @@ def test_two_namespaces_have_no_collection_in_common(one: str, other: str, endin
 def test_every_name_the_settings_allow_makes_collections(chroma: ChromaServer, name: str) -> None:
     """The server takes the names that follow from a namespace's, at both ends of its length."""
     space = _namespace(chroma.url, name)
-    space.start(BUILTIN, 512)
+    space.start(BUILTIN, 512, noise=0.1)
     space.chroma.put(space.memories(1_023), [Row("a", "", {"scope": "s"}, [1.0, 0.0])])
     assert space.chroma.count(space.memories(1_023)) >= 1
 
@@ -126,7 +128,7 @@ def _delete(space: Namespace, *shards: int) -> None:
 def test_a_namespace_deleted_while_in_use_is_started_again(chroma: ChromaServer, namespace: str) -> None:
     """The next write does not leave rows in a namespace that remembers no embedder."""
     space = _namespace(chroma.url, namespace)
-    started = space.start(OTHER, 2)
+    started = space.start(OTHER, 2, noise=0.1)
     assert space.about() == started
     _write(space, 0)
     _delete(space, 0)
@@ -142,7 +144,7 @@ def test_a_namespace_started_anew_with_another_model_takes_no_vector_of_the_old(
 ) -> None:
     """A process that knew the deleted namespace is refused by name instead of mixing vectors."""
     space = _namespace(chroma.url, namespace)
-    space.start(OTHER, 2)
+    space.start(OTHER, 2, noise=0.1)
     assert space.about() is not None
     _write(space, 0)
     _delete(space, 0)

@@ -1,65 +1,69 @@
-"""Scores lie between 0 and 1, the very words get the most, and an identifier decides."""
-
-import math
+"""Scores lie between 0 and 1, and words, meaning and what was said around a memory add up."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.ranking import EXACT, Score, bm25, score
+from memory.periods import mentions
+from memory.ranking import AGENT_SHARE, EXACT, RECENCY_BOOST, score
+from memory.records import Kind, Memory, Role
 
-_texts = st.lists(st.text(alphabet="abc 12-.你好", max_size=20), max_size=8)
-_queries = st.text(alphabet="abc 12-.你好", min_size=1, max_size=20)
-
-
-@given(_queries, _texts)
-def test_a_lexical_score_is_a_share(query: str, texts: list[str]) -> None:
-    """One score a text, each from 0 to 1, whatever query and texts are."""
-    scores = bm25(query, texts)
-    assert len(scores) == len(texts)
-    assert all(0.0 <= value <= 1.0 for value in scores)
+NOISE = 0.1
 
 
-@given(_queries, _texts)
-def test_the_very_words_get_full_marks(query: str, texts: list[str]) -> None:
-    """The text of the query itself scores 1 in any collection, and nothing scores above it."""
-    scores = bm25(query, [*texts, query])
-    if any(bm25(query, [query])):
-        assert math.isclose(scores[-1], 1.0, abs_tol=1e-9)
-    assert max(scores) <= scores[-1] + 1e-9
+def _row(text: str, number: int = 0, **columns: object) -> Memory:
+    row = {
+        "memory_id": f"{number:04d}",
+        "text": text,
+        "kind": Kind.EPISODIC,
+        "occurred_at": 0.0,
+        "recorded_at": 0.0,
+        **columns,
+    }
+    return Memory(**row)  # type: ignore[arg-type]
 
 
-@given(_queries, _texts, st.randoms(use_true_random=False))
-def test_the_order_of_texts_does_not_matter(query: str, texts: list[str], chance: object) -> None:
-    """A text keeps its score wherever it stands."""
-    places = list(range(len(texts)))
-    chance.shuffle(places)  # type: ignore[attr-defined]
-    scores = bm25(query, texts)
-    shuffled = bm25(query, [texts[place] for place in places])
-    assert all(math.isclose(shuffled[i], scores[place]) for i, place in enumerate(places))
+def _rows(texts: list[str], **columns: object) -> list[Memory]:
+    return [_row(text, number, **columns) for number, text in enumerate(texts)]
 
 
 @given(
-    _queries,
-    st.lists(st.tuples(st.text(max_size=10), st.floats(-1.0001, 1.0001)), max_size=6),
+    st.text(alphabet="abc 12-.你好", min_size=1, max_size=20),
+    st.lists(
+        st.tuples(st.text(max_size=10), st.floats(-1.0001, 1.0001), st.sampled_from(["", "c"])), max_size=6
+    ),
+    st.floats(0.0, 0.95),
 )
-def test_a_total_is_a_share(query: str, found: list[tuple[str, float]]) -> None:
-    """The score a caller sees is from 0 to 1, also for vectors that point away or round above 1."""
-    scores = score(query, [text for text, _ in found], [cosine for _, cosine in found])
+def test_a_total_is_a_share(query: str, found: list[tuple[str, float, str]], noise: float) -> None:
+    """All parts are from 0 to 1, also for vectors that point away or round above 1."""
+    rows = [_row(text, i, conversation_id=c) for i, (text, _, c) in enumerate(found)]
+    scores = score(query, rows, [cosine for _, cosine, _ in found], noise=noise, case_id="x")
     assert len(scores) == len(found)
-    assert all(0.0 <= s.total <= 1.0 and 0.0 <= s.dense <= 1.0 and 0.0 <= s.lexical <= 1.0 for s in scores)
+    for s in scores:
+        assert all(0.0 <= part <= 1.0 for part in (s.total, s.dense, s.lexical, s.recency, s.case, s.current))
 
 
-def test_each_text_needs_its_similarity() -> None:
+def test_each_row_needs_its_similarity() -> None:
     """A list of another length is a mistake that is not passed over."""
-    with pytest.raises(ValueError, match="zip"):
-        score("tea", ["tea", "coffee"], [1.0])
+    with pytest.raises(ValueError, match="similarity"):
+        score("tea", _rows(["tea", "coffee"]), [1.0], noise=NOISE)
 
 
-def test_a_score_is_the_mean_of_words_and_meaning() -> None:
-    """Both halves count the same, and the very text has all of both."""
-    assert Score(dense=1.0, lexical=0.0).total == Score(dense=0.0, lexical=1.0).total == 0.5
+def test_words_and_meaning_count_the_same() -> None:
+    """All of the one is worth as much as all of the other; the very text has all of both."""
+    rows = _rows(["tea", "coffee"])
+    by_words, by_meaning = score("tea", rows, [0.0, 1.0], noise=NOISE)
+    assert by_words.total == pytest.approx(by_meaning.total, abs=RECENCY_BOOST)
     assert EXACT.total == 1.0
+
+
+def test_the_best_memory_is_as_relevant_as_its_parts_say() -> None:
+    """A question that hardly fits gives a low best score, though something is always the best."""
+    rows = _rows(["the parcel was late", "green tea is best"])
+    close = score("late parcel", rows, [0.8, 0.1], noise=NOISE)
+    far = score("violin lessons", rows, [0.2, 0.1], noise=NOISE)
+    assert close[0].total == pytest.approx((close[0].dense + close[0].lexical) / 2)
+    assert far[0].total < 0.1 < close[0].total
 
 
 @pytest.mark.parametrize(
@@ -76,38 +80,71 @@ def test_a_score_is_the_mean_of_words_and_meaning() -> None:
         ("订单A-4471-X在哪里", ["订单A-4471-X已发货", "订单A-4471-Y已发货", "订单在哪里"]),
     ],
 )
-def test_the_text_with_the_identifier_comes_first(query: str, texts: list[str]) -> None:
+@pytest.mark.parametrize("conversation_id", ["", "c"], ids=["apart", "in one conversation"])
+def test_the_text_with_the_identifier_comes_first(query: str, texts: list[str], conversation_id: str) -> None:
     """The exact token beats more words in common, even where meaning cannot tell the texts apart."""
-    first, *others = [s.total for s in score(query, texts, [0.9] * len(texts))]
+    rows = _rows(texts, conversation_id=conversation_id)
+    first, *others = [s.total for s in score(query, rows, [0.9] * len(texts), noise=NOISE)]
     assert first > max(others)
 
 
-@pytest.mark.parametrize(
-    ("query", "fitting", "unrelated"),
-    [
-        ("delivery address", "Her delivery address is Lyon", "Likes green tea"),
-        ("收货地址", "客户的收货地址在上海", "他喜欢喝绿茶"),
-        ("配送先の住所", "配送先は大阪です", "緑茶が好きです"),
-        ("배송지 주소", "배송지는 서울입니다", "녹차를 좋아합니다"),
-    ],
-)
-def test_words_in_common_beat_none(query: str, fitting: str, unrelated: str) -> None:
-    """A text that shares no word with the query has no lexical score, in any script."""
-    found = bm25(query, [unrelated, fitting])
-    assert found[0] == 0.0
-    assert found[1] > 0.0
+def test_the_noise_of_the_model_is_no_meaning() -> None:
+    """What every text has in common with the query counts for nothing, and equal texts for all."""
+    rows = _rows(["tea", "coffee"])
+    assert [s.dense for s in score("water", rows, [0.7, 1.0], noise=0.7)] == pytest.approx([0.0, 1.0])
 
 
-@pytest.mark.parametrize(("query", "texts"), [("?!", ["tea"]), ("tea", []), ("tea", ["", "…"])])
-def test_no_words_give_no_score(query: str, texts: list[str]) -> None:
-    """A query, a collection or texts without words score 0."""
-    assert bm25(query, texts) == [0.0] * len(texts)
+def test_among_memories_no_nearer_than_noise_the_nearer_ones_come_first() -> None:
+    """They have no part in how relevant the best is, but the upper half of them keeps its order."""
+    rows = _rows(["a", "b", "c", "d", "e"])
+    scores = score("z", rows, [0.02, 0.06, 0.12, 0.09, 0.01], noise=NOISE)
+    order = sorted(range(len(rows)), key=lambda i: -scores[i].total)
+    assert order[:2] == [2, 3]
+    assert [s.dense > 0.0 for s in scores] == [False, False, True, False, False]
 
 
-def test_a_rare_word_counts_more_than_a_common_one() -> None:
-    """Of two words of the query the one that few memories hold decides."""
-    texts = ["order refund", *["order tea"] * 8]
-    first, second, *_ = bm25("order refund tea order", texts)
-    assert bm25("tea refund", texts)[0] > bm25("tea refund", texts)[1]
-    assert first > 0.0
-    assert second > 0.0
+def test_what_was_said_around_a_memory_counts() -> None:
+    """The answer to a question about a colour is found by the question before it."""
+    talk = _rows(["Which colour shall the sofa have?", "The blue one please."], conversation_id="c")
+    other = _row("The blue one please.", 9, conversation_id="d")
+    found = score("colour of the sofa", [*talk, other], [0.3, 0.2, 0.2], noise=NOISE)
+    assert found[1].lexical > found[2].lexical == 0.0
+    assert found[1].dense > found[2].dense
+
+
+def test_boosts_decide_between_equals_only() -> None:
+    """Newer, of the case, a current value: each is a little better, and none beats relevance."""
+    rows = [
+        _row("likes tea", 1),
+        _row("likes tea", 2, occurred_at=9.0, case_id="x", slot="s"),
+        _row("likes green tea at four", 3, occurred_at=1.0),
+    ]
+    old, raised, best = score("green tea at four", rows, [0.3, 0.3, 0.8], noise=NOISE, case_id="x")
+    assert (raised.recency, raised.case, raised.current) == (1.0, 1.0, 1.0)
+    assert old.total < raised.total < best.total
+    assert (old.dense, old.lexical) == pytest.approx((raised.dense, raised.lexical))
+
+
+def test_an_agents_words_count_a_little_less() -> None:
+    """Of two equal texts the customer's own comes first."""
+    rows = [_row("a blue sofa", 1, role=Role.AGENT), _row("a blue sofa", 2)]
+    agent, customer = score("sofa", rows, [0.5, 0.5], noise=NOISE)
+    assert agent.total == pytest.approx(AGENT_SHARE * customer.total, abs=RECENCY_BOOST)
+    assert (agent.dense, agent.lexical) == (customer.dense, customer.lexical)
+
+
+def test_a_time_in_the_question_counts_as_a_word() -> None:
+    """Of two equal texts the one of that month comes first."""
+    march, april = 1_710_000_000.0, 1_713_000_000.0
+    rows = [
+        _row("the parcel was late", 1, occurred_at=march),
+        _row("the parcel was late", 2, occurred_at=april),
+    ]
+    asked = "late parcel in March"
+    in_march, in_april = score(asked, rows, [0.5, 0.5], noise=NOISE, mentions=mentions(asked, now=april))
+    assert in_march.total > in_april.total
+
+
+def test_no_memories_have_no_scores() -> None:
+    """An empty memory is no error."""
+    assert score("tea", [], [], noise=NOISE) == []

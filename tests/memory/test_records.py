@@ -1,7 +1,5 @@
 """A record survives the store, and its id follows from what it says."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -148,7 +146,7 @@ def test_a_row_that_contradicts_itself_belongs_to_nobody(changed: dict[str, obje
 def test_a_provisional_scope_takes_no_customers_row() -> None:
     """A row that names a customer is not the conversation's, even under its key."""
     scope = conversation_scope("c")
-    assert belongs_to(_stored(replace(_FACT, customer_id=""), scope), scope)
+    assert belongs_to(_stored(_FACT._replace(customer_id=""), scope), scope)
     assert not belongs_to({**_stored(_FACT, scope), "customer_id": "anna"}, scope)
 
 
@@ -202,7 +200,7 @@ def test_a_slot_is_named_without_regard_to_case() -> None:
 
 def test_the_parts_of_a_text_have_ids_of_their_own() -> None:
     """The first part has the statement's id; each row leads back to the statement."""
-    memory = replace(_FACT, parts=3)
+    memory = _FACT._replace(parts=3)
     assert memory.row_ids == ["0" * 32, "0" * 32 + ".1", "0" * 32 + ".2"]
     assert {from_row(row, "", {}).memory_id for row in memory.row_ids} == {_FACT.memory_id}
 
@@ -213,7 +211,7 @@ def test_the_parts_of_a_text_have_ids_of_their_own() -> None:
 )
 def test_the_name_of_a_slot_is_searched_too(subject: str, attribute: str, expected: str) -> None:
     """A value such as "Pro" is found by the name of what it is the value of."""
-    assert replace(_FACT, subject=subject, attribute=attribute).index_text == expected
+    assert _FACT._replace(subject=subject, attribute=attribute).index_text == expected
 
 
 @pytest.mark.parametrize(
@@ -221,11 +219,11 @@ def test_the_name_of_a_slot_is_searched_too(subject: str, attribute: str, expect
 )
 def test_a_memory_expires_at_its_moment(expires_at: float | None, now: float, expected: bool) -> None:
     """From that moment on it is over, and never where none is set."""
-    assert replace(_FACT, expires_at=expires_at).is_expired(now) is expected
+    assert _FACT._replace(expires_at=expires_at).is_expired(now) is expected
 
 
 def test_confirming_counts_as_stating_it_again() -> None:
     """The later of the two moments decides, and a confirmation never makes a statement older."""
-    assert replace(_FACT, confirmed_at=5.0).stated_at == 5.0
-    assert replace(_FACT, confirmed_at=0.5).stated_at == 1.0
+    assert _FACT._replace(confirmed_at=5.0).stated_at == 5.0
+    assert _FACT._replace(confirmed_at=0.5).stated_at == 1.0
     assert _FACT.stated_at == 1.0

@@ -1,6 +1,5 @@
 """What is current in a slot is computed from its rows, whatever the order in which they arrived."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -29,7 +28,7 @@ def _values(draw: st.DrawFn, memory_id: str = "", slot: str = "s") -> Memory:
 
 
 def _rows_of(values: list[Memory]) -> list[Memory]:
-    return [replace(value, part=part) for value in values for part in range(value.parts)]
+    return [value._replace(part=part) for value in values for part in range(value.parts)]
 
 
 @st.composite
@@ -38,7 +37,7 @@ def _slots(draw: st.DrawFn, *, marks: bool = True) -> list[Memory]:
     values = [draw(_values(f"m{number}")) for number in range(draw(st.integers(1, 5)))]
     ends = draw(st.lists(_few_moments, max_size=2)) if marks else []
     rows = _rows_of(values) + [
-        end_mark(replace(values[0], occurred_at=moment, confirmed_at=None), now=9.0) for moment in ends
+        end_mark(values[0]._replace(occurred_at=moment, confirmed_at=None), now=9.0) for moment in ends
     ]
     return draw(st.permutations(rows))
 
@@ -110,7 +109,7 @@ def test_settling_changes_nothing_but_the_marks(rows: list[Memory]) -> None:
     """Texts, times and ids stay, and no row appears or goes."""
 
     def bare(row: Memory) -> Memory:
-        return replace(row, superseded_at=None, superseded_by="")
+        return row._replace(superseded_at=None, superseded_by="")
 
     assert [bare(row) for row in _settled(rows)] == [bare(row) for row in rows]
 
@@ -144,8 +143,8 @@ def test_forgetting_the_current_value_brings_no_older_one_back(rows: list[Memory
 def test_a_value_stated_after_the_end_is_current(rows: list[Memory]) -> None:
     """A slot that was ended can be filled anew."""
     newest = _newest(rows)
-    new = replace(
-        newest, memory_id="new", occurred_at=newest.stated_at + 1, confirmed_at=None, parts=1, part=0
+    new = newest._replace(
+        memory_id="new", occurred_at=newest.stated_at + 1, confirmed_at=None, parts=1, part=0
     )
     settled = _settled([*rows, end_mark(newest, now=9.0), new])
     assert [m.memory_id for m in _current(settled)] == ["new"]
@@ -154,7 +153,7 @@ def test_a_value_stated_after_the_end_is_current(rows: list[Memory]) -> None:
 @given(_values("m0"))
 def test_an_end_mark_holds_no_content(value: Memory) -> None:
     """What stays after forgetting says that something ended, and nothing of what it was."""
-    value = replace(value, text="secret", attribute="plan", subject="Acme", metadata={"a": "secret"})
+    value = value._replace(text="secret", attribute="plan", subject="Acme", metadata={"a": "secret"})
     mark = end_mark(value, now=9.0)
     assert (mark.text, mark.attribute, mark.subject, mark.metadata, mark.digest) == ("", "", "", {}, "")
     assert mark.ends_slot
@@ -165,8 +164,8 @@ def test_an_end_mark_holds_no_content(value: Memory) -> None:
 @given(_slots(marks=False), _slots(marks=False))
 def test_a_reader_meets_the_newest_of_each_slot(one: list[Memory], other: list[Memory]) -> None:
     """Before the marks are written, a slot's older live values are passed over, and nothing else is."""
-    other = [replace(row, slot="t", memory_id=f"t{row.memory_id}") for row in other]
-    plain = [replace(row, slot="", memory_id=f"p{row.memory_id}") for row in one]
+    other = [row._replace(slot="t", memory_id=f"t{row.memory_id}") for row in other]
+    plain = [row._replace(slot="", memory_id=f"p{row.memory_id}") for row in one]
     read = without_stale([*one, *plain, *other])
     ids = {row.memory_id for row in read if row.slot}
     assert ids == {_newest(one).memory_id, _newest(other).memory_id}
@@ -184,5 +183,5 @@ def test_nothing_is_current_in_an_empty_slot() -> None:
 def test_a_statement_is_listed_by_its_first_part() -> None:
     """Of several parts in any order the first one stands for the statement."""
     value = Memory(memory_id="m", text="", kind=Kind.SEMANTIC, occurred_at=1.0, recorded_at=1.0, parts=2)
-    last, first = replace(value, part=1), replace(value, part=0)
+    last, first = value._replace(part=1), value._replace(part=0)
     assert heads([last, first, end_mark(value, now=2.0)]) == [first]

@@ -157,3 +157,9 @@ def test_any_text_has_tokens_that_are_its_own(text: str) -> None:
 def test_tokens_of_a_text_are_those_of_its_lines(one: str, other: str) -> None:
     """A line break parts words, so that two texts joined by one have the tokens of both."""
     assert sorted(tokens(f"{one}\n{other}")) == sorted(tokens(one) + tokens(other))
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_plain_text_has_the_same_words_beside_other_scripts(text: str) -> None:
+    """The quick way for plain letters finds what the one for all scripts finds."""
+    assert sorted(tokens(f"{text} \u4f60\u597d")) == sorted([*tokens(text), "\u4f60\u597d"])

@@ -81,15 +81,19 @@ def test_upkeep_removes_what_has_expired_of_everybody_and_counts_it_by_kind(node
     assert api.post("/maintenance/expire", {}) == {
         "expired": 6,
         "kinds": {"semantic": 2, "procedural": 1, "episodic": 3},
+        "sources": {"": 6},
+        "audit_expired": 0,
     }
-    assert api.post("/maintenance/expire", {}) == {"expired": 0, "kinds": {}}
+    nothing = {"expired": 0, "kinds": {}, "sources": {}, "audit_expired": 0}
+    assert api.post("/maintenance/expire", {}) == nothing
     assert nodes.texts("", customer_id="grace@example.com") == ["Drives a van"]
     assert nodes.texts("", conversation_id="c1") == []
 
 
 def test_upkeep_of_a_namespace_nothing_was_stored_in_finds_nothing(api: Api) -> None:
     """It starts no namespace either."""
-    assert api.post("/maintenance/expire", {}) == {"expired": 0, "kinds": {}}
+    nothing = {"expired": 0, "kinds": {}, "sources": {}, "audit_expired": 0}
+    assert api.post("/maintenance/expire", {}) == nothing
     assert api.get("/health")["embedder"] is None
 
 
@@ -225,7 +229,7 @@ class Day:
     @property
     def rows(self) -> int:
         """How many rows the namespace holds."""
-        return int(self.engine.describe()["rows"] or 0)
+        return int(self.engine.administration.describe()["rows"] or 0)
 
 
 @pytest.fixture
@@ -238,11 +242,11 @@ def test_a_memory_is_known_to_its_last_day_and_not_after(life: Day) -> None:
     """It is read until its moment, then not, and the upkeep after that deletes it."""
     life.remember("Has a voucher", lasts=10)
     life.day = 9.999
-    assert (life.texts(), life.engine.expire()) == (["Has a voucher"], {})
+    assert (life.texts(), life.engine.administration.expire().kinds) == (["Has a voucher"], {})
 
     life.day = 10
     assert (life.texts(), life.rows) == ([], 1)
-    assert life.engine.expire() == {"semantic": 1}
+    assert life.engine.administration.expire().kinds == {"semantic": 1}
     assert life.rows == 0
 
 
@@ -267,7 +271,7 @@ def test_a_value_that_expires_does_not_bring_back_the_one_before_it(life: Day, r
     life.day = 20
     assert life.texts() == []
     if removal == "upkeep":
-        assert life.engine.expire() == {"semantic": 1}
+        assert life.engine.administration.expire().kinds == {"semantic": 1}
         assert life.texts() == []
 
     life.remember("Was on Free", attribute="plan", at=-5)

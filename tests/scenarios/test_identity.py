@@ -1,16 +1,18 @@
 """Whose memory a call is about: ids of every sort, isolation, and conversations that find their customer."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
 from development.daemon import PluginFailure, ToolAnswer
-from memory.chroma import Chroma, Row
+from memory.about import About
+from memory.chroma import Chroma
+from memory.chroma_rows import Row
 from memory.clock import Deadline
 from memory.links import Link, LinkStore
 from memory.moving import move
-from memory.namespace import About, Namespace
+from memory.namespace import Namespace
 from memory.records import Memory
 from memory.scope import Scope, conversation_scope, customer_scope, hashed
 from memory.settings import ChromaSettings
@@ -53,8 +55,8 @@ class Inside:
         return MemoryStore(self.namespace, self.about)
 
     def texts(self, scope: Scope) -> list[str]:
-        """All texts of a scope, history included, in order of the alphabet."""
-        return sorted(memory.text for memory in self.store.everything(scope))
+        """All texts of a scope, history included, in order of the alphabet; without signs to read it anew."""
+        return sorted(m.text for m in self.store.everything(scope) if m.ends_one or not m.ends_slot)
 
 
 @pytest.fixture
@@ -501,18 +503,18 @@ class CrashingStore(MemoryStore):
     def write_marks(self, scope: Scope, marks: Sequence[Memory]) -> None:
         """As the real one, which itself uses `write`."""
         self._step("write_marks")
-        vector = [1.0] + [0.0] * (self._about.dimension - 1)
+        vector = [1.0] + [0.0] * (self.about.dimension - 1)
         super().write(scope, [(mark, vector) for mark in marks])
 
-    def settle(self, scope: Scope, slot: str) -> list[Memory]:
+    def settle(self, scope: Scope, slot: str, *, without: Collection[str] = ()) -> list[Memory]:
         """As the real one."""
         self._step("settle")
-        return super().settle(scope, slot)
+        return super().settle(scope, slot, without=without)
 
-    def erase(self, scope: Scope, memories: Sequence[Memory]) -> None:
+    def erase(self, scope: Scope, memories: Sequence[Memory], *, leaves_sign: bool = False) -> None:
         """As the real one."""
         self._step("erase")
-        super().erase(scope, memories)
+        super().erase(scope, memories, leaves_sign=leaves_sign)
 
 
 def crash_while_moving(inside: Inside, link: Link, *, before: str) -> None:

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from memory.embedding.builtin import BuiltinEmbedder
 from tests import fake_servers
 from tests.conftest import Json, Nodes
 from tests.fake_servers import FakeServer, serve
+from tests.waiting import wait_until
 
 ADA = "ada@example.com"
 MODEL = {"provider": "example/models/models", "model": "embed-1", "model_type": "text-embedding"}
@@ -33,6 +35,26 @@ def failure_of(call: Callable[[], object]) -> PluginFailure:
     with pytest.raises(PluginFailure) as failure:
         call()
     return failure.value
+
+
+def _is_over_or_asked(call: Future[Any], service: EmbeddingServer, asked: int) -> bool:
+    """Whether a call has ended, or has made a request after so many."""
+    return call.done() or len(service.asked) > asked
+
+
+def until_it_works(call: Callable[[], object]) -> None:
+    """Repeat a call for as long as it says that the server cannot be reached."""
+
+    def works() -> bool:
+        try:
+            call()
+        except PluginFailure as failure:
+            if failure.code != "chroma_unreachable":
+                raise
+            return False
+        return True
+
+    wait_until(works)
 
 
 @pytest.fixture
@@ -148,8 +170,9 @@ def test_a_workspace_model_that_fails_is_a_failure_that_can_be_retried(
     try:
         failures = [
             failure_of(lambda: nodes.remember("Drives a van", customer_id=ADA)),
-            failure_of(lambda: nodes.recall("teal", customer_id=ADA)),
+            failure_of(lambda: nodes.forget(query="teal", customer_id=ADA)),
         ]
+        assert nodes.recall("teal", customer_id=ADA)["degraded"] == "embedder_failed"
     finally:
         workspace.refusal = None
 
@@ -296,7 +319,126 @@ def test_a_service_that_is_not_there_is_unreachable(nodes: Nodes) -> None:
         ours = served(nodes, server)
         ours.remember("Likes teal", customer_id=ADA)
 
-    assert failure_of(lambda: ours.recall("teal", customer_id=ADA)).code == "embedder_unreachable"
+    failure = failure_of(lambda: ours.remember("Drives a van", customer_id=ADA))
+    assert failure.code == "embedder_unreachable"
+
+
+@pytest.mark.parametrize("query", ["Which lamps does she like?", "Likes teal lamps"])
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(500, "embedder_failed"), (429, "embedder_rate_limited"), (None, "embedder_unreachable")],
+)
+def test_while_a_service_fails_a_recall_goes_on_by_words_and_says_so(
+    nodes: Nodes, status: int | None, code: str, query: str
+) -> None:
+    """What shares words with the query is found with no score above the whole one's; the rest is not."""
+    with EmbeddingServer() as server:
+        ours = served(nodes, server)
+        ours.remember("Likes teal lamps", customer_id=ADA)
+        ours.remember("Drives a van", customer_id=ADA)
+        ours.remember("Liked brass lamps", customer_id=ADA, attribute="lamps")
+        ours.remember("Likes steel lamps now", customer_id=ADA, attribute="lamps")
+        whole = ours.recall(query, customer_id=ADA, min_score=0, include_superseded=True)
+        if status is not None:
+            server.fail(status, 50, headers={"retry-after-ms": "1"})
+            degraded = ours.recall(query, customer_id=ADA, include_superseded=True)
+            server.recover()
+            wait_until(lambda: ours.recall(query, customer_id=ADA)["degraded"] != code)
+            assert ours.recall(query, customer_id=ADA)["degraded"] == ""
+    if status is None:
+        degraded = ours.recall(query, customer_id=ADA, include_superseded=True)
+
+    assert (whole["degraded"], degraded["degraded"]) == ("", code)
+    assert "by words alone" in degraded.text
+    assert "by words alone" not in whole.text
+    scores = {memory["text"]: memory["score"] for memory in degraded["memories"]}
+    before = {memory["text"]: memory["score"] for memory in whole["memories"]}
+    assert scores.keys() == {"Likes teal lamps", "Liked brass lamps", "Likes steel lamps now"}
+    assert all(score <= before[text] for text, score in scores.items())
+    assert "Likes teal lamps" in degraded["context"]
+    if query == "Likes teal lamps":
+        assert scores[query] == 1.0  # the very words need no meaning
+
+
+def test_by_words_alone_nothing_reaches_the_threshold_that_shares_no_word(
+    nodes: Nodes, service: EmbeddingServer
+) -> None:
+    """A question about something else finds nothing, as it would otherwise."""
+    ours = served(nodes, service)
+    ours.remember("Likes teal lamps", customer_id=ADA)
+    service.fail(500, 50, headers={"retry-after-ms": "1"})
+
+    answer = ours.recall("When does the parcel arrive?", customer_id=ADA)
+    assert (answer["found"], answer["degraded"]) == (0, "embedder_failed")
+    assert ours.recall("", customer_id=ADA)["degraded"] == ""  # the most recent need no model
+
+
+def test_a_service_that_hangs_leaves_a_recall_time_for_the_words(
+    nodes: Nodes, service: EmbeddingServer
+) -> None:
+    """The model's time is its own: the store is read after it."""
+    ours = served(nodes, service, timeout_seconds=2)
+    ours.remember("Likes teal lamps", customer_id=ADA)
+    service.hang()
+    answer = ours.recall("Which lamps does she like?", customer_id=ADA)
+    service.release()
+
+    assert (answer["found"], answer["degraded"]) == (1, "embedder_timeout")
+
+
+def test_while_a_service_hangs_one_call_waits_for_it_and_no_other(
+    nodes: Nodes, service: EmbeddingServer
+) -> None:
+    """The others go on by words, or fail, without a request; its first answer is good for all."""
+    patient, ours = served(nodes, service), served(nodes, service, timeout_seconds=2)
+    ours.remember("Likes teal lamps", customer_id=ADA)
+    service.hang()
+    assert ours.recall("Which lamps?", customer_id=ADA)["degraded"] == "embedder_timeout"
+    asked = len(service.asked)
+    with ThreadPoolExecutor(1) as pool:
+        while len(service.asked) == asked:  # the rest before it is short, and it may come too early
+            waiting = pool.submit(patient.recall, "Which lamps?", customer_id=ADA)
+            wait_until(partial(_is_over_or_asked, waiting, service, asked))
+        for _ in range(20):
+            answer = ours.recall("Which lamps?", customer_id=ADA)
+            assert (answer["found"], answer["degraded"]) == (1, "embedder_timeout")
+            failure = failure_of(lambda: ours.remember("Drives a van", customer_id=ADA))
+            assert failure.code == "embedder_timeout"
+            assert "Trying again later may help" in failure.message
+        assert len(service.asked) == asked + 1
+        assert not waiting.done()
+        service.release()
+        assert waiting.result(60)["degraded"] == ""
+    assert ours.recall("Which lamps?", customer_id=ADA)["degraded"] == ""
+    assert ours.remember("Drives a van", customer_id=ADA)["stored"] == 1
+
+
+def test_sixty_calls_at_once_to_a_service_that_is_down_do_not_each_try_again(
+    nodes: Nodes, service: EmbeddingServer
+) -> None:
+    """Once it is known, a call makes one request at the most; all of them answer, and say so."""
+    ours = served(nodes, service)
+    ours.remember("Likes teal lamps", customer_id=ADA)
+    service.fail(503, 10_000, headers={"retry-after-ms": "1"})
+    ours.recall("Which lamps?", customer_id=ADA)
+    asked = len(service.asked)
+    with ThreadPoolExecutor(60) as pool:
+        answers = [pool.submit(ours.recall, "Which lamps?", customer_id=ADA) for _ in range(60)]
+        found = [(each.result(120)["found"], each.result()["degraded"]) for each in answers]
+    assert found == [(1, "embedder_failed")] * 60
+    assert len(service.asked) - asked <= 60
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "embedder_refused"), (404, "embedder_refused")])
+def test_a_wrong_key_or_model_is_no_reason_for_words_alone(
+    nodes: Nodes, service: EmbeddingServer, status: int, code: str
+) -> None:
+    """What the administrator has to change fails, so that somebody sees it."""
+    ours = served(nodes, service)
+    ours.remember("Likes teal lamps", customer_id=ADA)
+    service.fail(status, 50)
+
+    assert failure_of(lambda: ours.recall("teal lamps", customer_id=ADA)).code == code
 
 
 def test_a_web_server_in_place_of_a_service_is_a_failure_and_no_empty_answer(nodes: Nodes) -> None:
@@ -513,10 +655,11 @@ def test_a_server_that_hangs_ends_saving_and_running_with_its_own_message(nodes:
             saved = time.monotonic() - started - ran
         finally:
             server.thaw()
+        until_it_works(lambda: ours.recall("teal", customer_id=ADA))
         assert ours.texts("teal", customer_id=ADA) == ["Likes teal"]
 
     assert running.code == "chroma_timeout"
-    assert errors.ChromaTimeout().message in saving.message
+    assert errors.ChromaUnreachable().message in saving.message  # by then it is known that nobody answers
     assert ran < 2 + MARGIN_SECONDS
     assert saved < 5 + MARGIN_SECONDS
 
@@ -550,6 +693,7 @@ def test_a_server_that_was_away_is_used_again_once_it_is_back(nodes: Nodes) -> N
         assert failure_of(lambda: ours.recall("teal", customer_id=ADA)).code == "chroma_unreachable"
         server.start()
 
+        until_it_works(lambda: ours.recall("teal", customer_id=ADA))
         assert ours.texts("teal", customer_id=ADA) == ["Likes teal"]
         assert ours.remember("Likes teal", customer_id=ADA)["duplicates"] == 1
 

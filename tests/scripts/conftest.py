@@ -95,7 +95,7 @@ def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             parts = urlsplit(self.path)
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             headers = {name.casefold(): value for name, value in self.headers.items()}
             answer = endpoint.answer(Asked(parts.path, dict(parse_qsl(parts.query)), headers, body))
             self.send_response(answer.status)
@@ -104,6 +104,8 @@ def _handler(endpoint: ScriptedEndpoint) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
             self.wfile.write(answer.body[: answer.cut_at])
+
+        do_GET = do_POST  # noqa: N815 - the name is the library's
 
         def log_message(self, format: str, *args: object) -> None:
             return
@@ -139,9 +141,11 @@ class Ended:
         return [int(cell.replace(",", "")) for cell in last.split()[-5:]]
 
 
-def run_command(*arguments: object, key: str | None = KEY, as_module: bool = False) -> Ended:
-    """Run the command line as a user does."""
-    start = ["-m", "scripts.import_tickets"] if as_module else ["scripts/import_tickets.py"]
+def run_command(
+    *arguments: object, key: str | None = KEY, as_module: bool = False, script: str = "import_tickets"
+) -> Ended:
+    """Run a command line as a user does."""
+    start = ["-m", f"scripts.{script}"] if as_module else [f"scripts/{script}.py"]
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
     if key is not None:
         environment["CUSTOMER_MEMORY_API_KEY"] = key

@@ -14,9 +14,11 @@ import pytest
 
 from development.chroma_server import free_port
 from memory import errors
+from memory.circuit import REST_SECONDS
 from memory.embedding import EmbedderIdentity, Source
 from memory.embedding.openai_compatible import BATCH, OpenAICompatibleEmbedder
 from memory.openai_service import RETRIES
+from memory.service_circuit import ServiceCircuits
 from memory.settings import OpenAICompatibleSettings
 
 KEY = "key-of-the-form"
@@ -49,7 +51,7 @@ class Service:
 
 
 @contextmanager
-def _serve(answer: Callable[[Service, Request], Reply]) -> Iterator[Service]:
+def _serve(answer: Callable[[Service, Request], Reply], port: int = 0) -> Iterator[Service]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             size = int(self.headers.get("Content-Length", 0))
@@ -72,7 +74,7 @@ def _serve(answer: Callable[[Service, Request], Reply]) -> Iterator[Service]:
         def log_message(self, *_: object) -> None:
             return
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     service = Service(f"http://127.0.0.1:{server.server_address[1]}/v1")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -255,6 +257,113 @@ def test_a_client_that_is_closed_for_another_still_answers(monkeypatch: pytest.M
         go_on.set()
         assert waiting.result() == [0.0, 3.0]
     assert len(service.requests) == 3
+
+
+class Time:
+    """The circuits' clock, which moves when told."""
+
+    now = 1_000.0
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Time:
+    """A clock of the test's own for the circuits of embedding services."""
+    moment = Time()
+    monkeypatch.setattr("memory.openai_service.embedding_circuits", ServiceCircuits(lambda: moment.now))
+    return moment
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_service_that_is_down_is_asked_once_after_each_rest(clock: Time, status: int) -> None:
+    """The first call tries again and again; a hundred more fail without a request, as after each rest."""
+    is_down, code = True, errors.EmbedderFailed.code
+
+    def answer(service: Service, request: Request) -> Reply:
+        return Reply(status) if is_down else _vectors(service, request)
+
+    def codes(calls: int) -> list[str]:
+        found = []
+        for _ in range(calls):
+            try:
+                _embedder(service).embed_query("tea")
+            except errors.ServiceError as fault:
+                found.append(fault.code)
+        return found
+
+    with _serve(answer) as service:
+        assert codes(1) == [code]
+        assert len(service.requests) == RETRIES + 1
+        assert codes(100) == [code] * 100
+        assert len(service.requests) == RETRIES + 1
+        for rest in range(1, 4):
+            clock.now += REST_SECONDS
+            assert codes(100) == [code] * 100
+            assert len(service.requests) == RETRIES + 1 + rest
+        is_down = False
+        assert codes(100) == [code] * 100
+        clock.now += REST_SECONDS
+        assert codes(100) == []
+    assert len(service.requests) == RETRIES + 4 + 100
+
+
+def test_an_address_nobody_listens_at_is_tried_once_after_each_rest(clock: Time) -> None:
+    """A service that starts there is used with the first call after a rest."""
+    port = free_port()
+    embedder = _embedder(Service(f"http://127.0.0.1:{port}/v1"))
+    for _ in range(3):
+        with pytest.raises(errors.EmbedderUnreachable):
+            embedder.embed_query("tea")
+    with _serve(_vectors, port=port) as service:
+        with pytest.raises(errors.EmbedderUnreachable):
+            embedder.embed_query("tea")
+        assert service.requests == []
+        clock.now += REST_SECONDS
+        assert embedder.embed_query("tea") == [0.0, 3.0]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 413, 429])
+def test_a_refusal_is_an_answer(clock: Time, status: int) -> None:
+    """What the caller or the administrator has to change, or a limit, keeps nobody else from asking."""
+    assert clock.now  # which stands still: an open circuit would stay open
+
+    def refuse_milk(service: Service, request: Request) -> Reply:
+        return Reply(status) if request.body["input"] == ["milk"] else _vectors(service, request)
+
+    with _serve(refuse_milk) as service:
+        with pytest.raises(errors.MemoryFault):
+            _embedder(service).embed_query("milk")
+        assert _embedder(service).embed_query("tea") == [0.0, 3.0]
+
+
+def test_a_text_the_service_cannot_digest_does_not_stop_the_others(clock: Time) -> None:
+    """Where others are answered meanwhile, one that fails again and again is its own."""
+
+    def fail_milk(service: Service, request: Request) -> Reply:
+        if request.body["input"] == ["milk"]:
+            clock.now += 1.0
+            assert _embedder(service).embed_query("tea") == [0.0, 3.0]
+            return Reply(500)
+        return _vectors(service, request)
+
+    with _serve(fail_milk) as service:
+        with pytest.raises(errors.EmbedderFailed):
+            _embedder(service).embed_query("milk")
+        assert _embedder(service).embed_query("tea") == [0.0, 3.0]
+
+
+def test_one_model_that_is_down_leaves_another_at_the_same_address_alone(clock: Time) -> None:
+    """Behind a gateway each model has a machine of its own."""
+
+    def answer(service: Service, request: Request) -> Reply:
+        clock.now += 0.001
+        return Reply(502) if request.body["model"] == "down" else _vectors(service, request)
+
+    with _serve(answer) as service:
+        down = OpenAICompatibleEmbedder(OpenAICompatibleSettings(base_url=service.url, model="down"))
+        for _ in range(2):
+            with pytest.raises(errors.EmbedderFailed):
+                down.embed_query("tea")
+        assert _embedder(service).embed_query("tea") == [0.0, 3.0]
 
 
 def test_nobody_at_the_address_is_unreachable() -> None:
