@@ -202,7 +202,6 @@ def test_what_is_no_list_of_texts_is_refused(value: object) -> None:
         ([], set()),
         ("[]", set()),
     ],
-    ids=repr,
 )
 def test_choices_are_a_set_of_words(value: object, expected: set[Colour]) -> None:
     """Nothing, or "all", is no restriction."""

@@ -114,7 +114,7 @@ def test_an_id_is_read_as_its_text(value: object, expected: str) -> None:
         [],
         ("a",),
         b"a",
-        object(),
+        Ellipsis,
     ],
     ids=lambda value: ascii(value)[:24],
 )

@@ -160,7 +160,7 @@ def test_rows_without_a_ticket_stay_apart(tmp_path: Path) -> None:
     [
         ("empty.json", b" \n", "body_empty"),
         ("cut.json", b'{"tickets": [', "json_invalid"),
-        ("cut.json.gz", gzip.compress(json.dumps([ticket(1)] * 9).encode())[:-20], "gzip_invalid"),
+        ("cut.json.gz", gzip.compress(json.dumps([ticket(1)] * 9).encode(), mtime=0)[:-20], "gzip_invalid"),
         ("latin.csv", "ticket_id,message_id,role,created_at,body\n1,1,customer,2024,für".encode("latin-1"),
          "encoding_not_utf8"),
         ("open.csv", b'ticket_id,message_id,role,created_at,body\n1,1,customer,2024,"open', "csv_invalid"),
