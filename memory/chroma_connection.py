@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
 from memory.circuit import SILENCE_SECONDS, Circuit
@@ -67,6 +68,7 @@ class Connection:
                 chroma_server_host=settings.base_url,
                 chroma_server_http_port=80,  # required, but the address has its own
                 chroma_server_headers={},
+                chroma_server_ssl_verify=False,  # of a session that is closed unused
                 anonymized_telemetry=False,
             )
         )
@@ -85,6 +87,7 @@ class Connection:
             headers=headers,
             trust_env=False,
             timeout=settings.timeout_seconds,
+            verify=_authorities(),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=CALLS_IN_FLIGHT),
             event_hooks={"request": [_set_timeout], "response": [self._note_answer, _read_in_time]},
         )
@@ -176,6 +179,14 @@ class Connection:
     def close(self) -> None:
         """Close the connection pool."""
         self.api._session.close()
+
+
+@cache
+def _authorities() -> Any:
+    """The certificate authorities that are trusted, read once: that takes longer than a request."""
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def _isolated(settings_class: Any) -> Any:
