@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from typing import Any, Protocol
 
@@ -209,6 +209,15 @@ def in_turns(rounds: Iterable[Mapping[str, Callable[[], object]]]) -> dict[str, 
             calls[name]()
             seconds.setdefault(name, []).append(time.perf_counter() - started)
     return seconds
+
+
+def rate(calls: Sequence[Callable[[], object]], *, at_once: int) -> float:
+    """Calls a second, when so many callers make these calls, each the next one that is left."""
+    started = time.perf_counter()
+    with ThreadPoolExecutor(at_once) as pool:
+        for done in [pool.submit(call) for call in calls]:
+            done.result()
+    return len(calls) / (time.perf_counter() - started)
 
 
 def turned(names: Sequence[str], number: int) -> list[str]:

@@ -15,7 +15,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.generated_memories import EXACT, Customer, Memories, chunks, customers
-from benchmarks.layouts import RESULTS, KnownVectors, OtherProcess, OurLayout, SharedLayout, in_turns
+from benchmarks.layouts import (
+    RESULTS,
+    KnownVectors,
+    OtherProcess,
+    OurLayout,
+    SharedLayout,
+    in_turns,
+    rate,
+    turned,
+)
 from benchmarks.processes import resident_megabytes
 from benchmarks.tables import Figures, table
 from development.chroma_server import ChromaServer
@@ -31,6 +40,11 @@ WARM_QUESTIONS = 5
 """Further questions to each customer."""
 CHUNK = 16_000
 """Memories written at a time, a collection's together."""
+CALLERS = 16
+"""Who ask at once."""
+ASKED_AT_ONCE = {"engine": 400, "bare_ours": 400, "bare_shared": 80}
+"""Questions in a round of those, by way; the last is slow among many memories."""
+ROUNDS_AT_ONCE = 2
 ALONE = 10
 """Calls of those that nothing is compared with."""
 
@@ -83,6 +97,7 @@ class Run:
         other = OtherProcess(self._ours.settings, self._seed)
         figures["recall, after another process wrote"] = _compared(self._recalls(100, other))
         other.close()
+        figures[f"recalls, {CALLERS} at once"] = self._at_once()
         figures["remember"] = _compared(self._remembers())
         figures["forget"] = _alone(self._forgets())
         figures["link"] = _alone(self._links())
@@ -149,6 +164,21 @@ class Run:
                 "bare_ours": functools.partial(_found, self._ours.query, customer, vector),
                 "bare_shared": functools.partial(_found, self._shared.query, customer, vector),
             }
+
+    def _at_once(self) -> Figures:
+        """Questions a second of many callers, each way in turn, to customers who were asked before."""
+        rates: dict[str, list[float]] = {name: [] for name in ASKED_AT_ONCE}
+        for number in range(ROUNDS_AT_ONCE):
+            for name in turned(list(rates), number):
+                rounds = (calls for more in itertools.count(1_000) for calls in self._recalls(more))
+                calls = [each[name] for each in itertools.islice(rounds, ASKED_AT_ONCE[name])]
+                rates[name].append(rate(calls, at_once=CALLERS))
+        means = {name: statistics.mean(each) for name, each in rates.items()}
+        return {
+            "rate_to_bare_ours": means["engine"] / means["bare_ours"],
+            "rate_to_bare_shared": means["engine"] / means["bare_shared"],
+            **{f"{name}_per_second": mean for name, mean in means.items()},
+        }
 
     def _recall(self, customer: Customer, text: str) -> None:
         question = Question(query=text, limit=RESULTS, min_score=0.0)
@@ -244,6 +274,12 @@ def verdicts(results: Mapping[str, Mapping[str, Figures]]) -> str:
             ours, shared = figures[name]["ratio_to_bare_ours"], figures[name]["ratio_to_bare_shared"]
             lines.append(f"{name} at {int(size):,}: {ours:.2f} of the bare query (at 100,000 up to 2.5)")
             lines.append(f"  {shared:.2f} of the bare query in one collection (at 500,000 up to 0.2)")
+        many = figures[f"recalls, {CALLERS} at once"]
+        ours, shared = many["rate_to_bare_ours"], many["rate_to_bare_shared"]
+        lines += [
+            f"recalls a second of {CALLERS} callers, {int(size):,}: {ours:.2f} of bare queries (0.4 or more)",
+            f"  {shared:.1f} times the bare queries in one collection (at 500,000: 20 or more)",
+        ]
     smallest, largest = min(results, key=int), max(results, key=int)
     if smallest != largest:
         for name in ("recall, first", "recall, repeated"):
