@@ -1,12 +1,10 @@
 """A server killed while it writes an index file leaves a torn collection: it is found, and mended."""
 
-import os
 import re
 import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -28,9 +26,11 @@ from tests.scenarios.engines import HashChoice, Place
 
 SYNC_THRESHOLD = 100
 """Changes after which the server writes this index out, instead of 1,000: it is torn as well at any size."""
-CUSTOMERS = 40
+CUSTOMERS = 10
 EACH = 20
-KILLS = 30
+KILLS = 10
+MOST_WRITES = 100
+"""Of twenty rows each: many times what it takes until the server writes its index out."""
 
 
 class BuiltinChoice:
@@ -84,44 +84,33 @@ class Crash:
         pytest.fail("no kill has torn the index")
 
     def _kill_in_a_write(self, first: int) -> int:
-        """Kill it the moment an index file changes, while somebody writes and reads; the next number."""
+        """Somebody writes and reads until the server is killed at its next index file; the next number."""
         self._look()
-        number, done = first, threading.Event()
-
-        def work() -> None:
-            nonlocal number
-            while not done.is_set():
+        place = [str(self.server.folder / "data"), str(self.server.pid)]
+        killer = subprocess.Popen(  # noqa: S603 - our own interpreter
+            [sys.executable, "-m", "tests.scenarios.killing", *place],
+            cwd=PROJECT,
+            stdout=subprocess.PIPE,
+        )
+        with killer:
+            assert killer.stdout is not None
+            assert killer.stdout.readline() == b"ready\n"
+            for number in range(first, first + MOST_WRITES):
                 try:
                     self.say(number)
                     self._look()
                 except MemoryFault:
-                    return
-                finally:
-                    number += 1
-
-        before = self._files()
-        writer = threading.Thread(target=work)
-        writer.start()
-        while self._files() == before:
-            pass
+                    break
+            else:
+                pytest.fail("the index was not written out")
         self.server.kill()
-        done.set()
-        writer.join()
         self.server.start()
-        return number
+        connections.close()  # a process that has not yet met the server's absence
+        return number + 1
 
     def _look(self) -> None:
         """A search, with which the server brings its index up to date."""
         self.place.engine.recall(Caller.checked("customer-0"), Question(query="lamp"))
-
-    def _files(self) -> dict[str, int]:
-        """Index files and when they were written."""
-        return {
-            path.path: path.stat().st_mtime_ns
-            for folder in os.scandir(self.server.folder / "data")
-            if folder.is_dir()
-            for path in os.scandir(folder.path)
-        }
 
     def take_index_away(self) -> None:
         """What an operator does with a collection the server says nothing about; the README's words."""
