@@ -1,5 +1,5 @@
 # make demo     see it work, from nothing
-# make test     all tests, from nothing
+# make test     all tests, from nothing; WORKERS=n at once, each with a Chroma server and a plugin process
 # make check    format, lint, types, architecture, tests, package
 # make start-benchmark  time to the first line against a bare plugin
 # make recall-benchmark  how well memories are found, beside mem0
@@ -9,6 +9,8 @@
 # make package  customer_memory-<version>.difypkg
 
 PYTHON = .venv/bin/python
+WORKERS = 3
+PYTEST = $(PYTHON) -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 .PHONY: setup demo test check package lock start-benchmark import-benchmark concurrency-benchmark recall-benchmark scale-benchmark peers-benchmark load-benchmark clean
 
@@ -19,13 +21,13 @@ demo: setup
 	@$(PYTHON) -m development.demo
 
 test: setup
-	@$(PYTHON) -m pytest
+	@$(PYTEST)
 
 check: setup
 	@.venv/bin/ruff format --check .
 	@.venv/bin/ruff check .
 	@.venv/bin/mypy
-	@$(PYTHON) -m pytest
+	@$(PYTEST)
 
 package: setup
 	@$(PYTHON) -m development.package

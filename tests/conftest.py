@@ -1,4 +1,4 @@
-"""What the tests share: one Chroma server and one plugin process a run, a fresh namespace a test.
+"""What the tests share: one Chroma server and one plugin process a worker, a fresh namespace a test.
 
 The plugin SDK patches the standard library when it is imported, so the tests never import it: what needs it
 runs in a plugin process, or in a Python process of its own.
@@ -57,7 +57,7 @@ class Nodes:
 
 @pytest.fixture(scope="session")
 def chroma() -> Iterator[ChromaServer]:
-    """A real Chroma server for the whole run."""
+    """A real Chroma server for all tests of a worker."""
     with ChromaServer() as server:
         yield server
 
@@ -70,7 +70,7 @@ def workspace() -> Workspace:
 
 @pytest.fixture(scope="session")
 def plugin(workspace: Workspace) -> Iterator[PluginProcess]:
-    """A real plugin process for the whole run."""
+    """A real plugin process for all tests of a worker."""
     with PluginProcess(workspace=workspace) as process:
         yield process
 
