@@ -230,26 +230,34 @@ class Chroma:
         for batch in _batches(list(dict.fromkeys(ids)), self.write_batch):
             self._write(collection, "delete", ids=batch)
 
-    def flush(self, collection: str) -> bool:
+    def flush(self, collection: str, *, dropping: Sequence[str] = ()) -> bool:
         """Bring the server to write a collection's log into its index file, so that a vacuum drops the log.
 
         A server with an index file does so after as many changes as its `sync_threshold` says, and the
         deletion of an id that does not exist is one: about 50 ms for the usual 1,000.
 
+        Args:
+            collection: which.
+            dropping: ids of rows to delete first, in the same request as far as quotas allow.
+
         Returns:
-            Whether the collection has an index of that sort; a hosted Chroma keeps its files its own way.
+            See `has_log`.
         """
         handle = self._handle(collection, create=None)
         if handle is None:
             return True
-        index = (handle.configuration_json or {}).get("hnsw")
-        if not index:
-            return False
-        changes = int(index.get("sync_threshold", SYNC_THRESHOLD))
+        changes = _sync_threshold(handle)
+        ids = [*dropping, *(f"none-{n}" for n in range(changes))]
         size = self._settings.quotas.write_size(MOST_IN_A_WRITE)
-        for batch in _batches([f"none-{n}" for n in range(changes)], size):
-            self._read(collection, "delete", ids=batch)
-        return True
+        with self.around_write(collection, dropping) if dropping else nullcontext():
+            for batch in _batches(ids, size):
+                self._read(collection, "delete", ids=batch)
+        return changes > 0
+
+    def has_log(self, collection: str) -> bool:
+        """Whether a collection's log goes into an index file; a hosted Chroma keeps its files its own way."""
+        handle = self._handle(collection, create=None)
+        return handle is None or _sync_threshold(handle) > 0
 
     def drop(self, collection: str) -> None:
         """Delete a whole collection; a missing one is no error."""
@@ -366,6 +374,12 @@ class Chroma:
         # The first one brings chromadb in: a second or more of our own work, not the server's.
         self.allow(time.monotonic() - started)
         return connection
+
+
+def _sync_threshold(handle: Any) -> int:
+    """Changes after which the server writes a collection's index out; 0 where it has no such file."""
+    index = (handle.configuration_json or {}).get("hnsw")
+    return int(index.get("sync_threshold", SYNC_THRESHOLD)) if index else 0
 
 
 def _nothing(_detail: object) -> None:

@@ -17,8 +17,8 @@ from memory.context import build
 from memory.embedding import EmbedderChoice
 from memory.embedding.patient import PatientEmbedder
 from memory.embedding.remembered import NamespaceEmbedders
-from memory.erasing import TICKET, Erasing
-from memory.erasures import Task
+from memory.erasing import Erasing
+from memory.erasures import TICKET, Task
 from memory.extraction.model import LanguageModel
 from memory.forgetting import (
     MIN_SCORE,

@@ -106,6 +106,15 @@ class Epochs:
         """Delete the row of an erasure that is done."""
         self._namespace.chroma.delete(self._collection(erasure.scope_key), [erasure.row_id])
 
+    def is_flushable(self, erasure: Erasure) -> bool:
+        """Whether the files of its collection can be prepared for a vacuum; see `Chroma.flush`."""
+        return self._namespace.chroma.has_log(self._collection(erasure.scope_key))
+
+    def drop_and_flush(self, erasure: Erasure) -> None:
+        """Delete the row of an erasure of a part, and prepare its collection for a vacuum, in one request."""
+        collection = self._collection(erasure.scope_key)
+        self._namespace.chroma.flush(collection, dropping=[erasure.row_id])
+
     def _look_again(self, scopes: Iterable[Scope]) -> None:
         by_collection: dict[str, list[Scope]] = {}
         for scope in scopes:

@@ -13,17 +13,16 @@ from functools import partial
 
 from memory.chroma import Chroma
 from memory.clock import Clock
-from memory.erasures import Erasure, Stage, Task
+from memory.companions import Companions
+from memory.erasures import TICKET, Erasure, Stage, Task
 from memory.errors import ErasureUnderWay, ForgetUnverified
 from memory.forgetting import Reach, Request, end_slots, select
 from memory.identity import Resolved
-from memory.ledger import Entry, Ledger
+from memory.ledger import Ledger
 from memory.links import LinkStore
 from memory.namespace import Namespace
-from memory.old_ids import OldIds
 from memory.readback import still_there
 from memory.receipts import (
-    ALIASES,
     FLUSHED,
     HISTORY,
     HOSTED,
@@ -36,14 +35,11 @@ from memory.receipts import (
     Receipts,
 )
 from memory.records import Memory
-from memory.scope import Scope
+from memory.scope import Scope, shard_of
 from memory.signposts import looking
 from memory.slots import heads
 from memory.store import MemoryStore
-from memory.tombstones import Tombstones
 
-TICKET = "ticket"
-"""The reach of a task that is about one imported ticket."""
 ROUNDS = 3
 """Times the store is read again and what is left deleted, before giving up."""
 
@@ -58,8 +54,7 @@ class Erasing:
     """Takes away what is to be forgotten, in one namespace, for one call.
 
     Args:
-        namespace, links, ledger: of the engine. A record of customers that is added one day is erased in
-            `_erase_companions`, and read back in `_remaining`.
+        namespace, links, ledger: of the engine.
         receipts: where the proof goes.
         clock: gives the time.
     """
@@ -68,7 +63,7 @@ class Erasing:
         self, namespace: Namespace, links: LinkStore, ledger: Ledger, receipts: Receipts, clock: Clock
     ) -> None:
         self._namespace, self._links, self._ledger = namespace, links, ledger
-        self._old_ids = OldIds(namespace, links, ledger, receipts)
+        self._companions = Companions(namespace, links, ledger, receipts)
         self._receipts, self._clock = receipts, clock
         self._finished: set[str] = set()
 
@@ -111,13 +106,16 @@ class Erasing:
             if task.is_whole:
                 store.epochs.note(scope, erasure)
                 store.epochs.written.pop(scope, None)  # what this call itself brought home before goes too
-            return self._complete(store, scope, erasure)
+            return self._complete(store, scope, erasure, () if task.is_whole else rows)
 
     def finish(self, store: MemoryStore, scope: Scope, erasure: Erasure) -> None:
         """Finish what another call began, unless that is still at it in this process."""
         if erasure.token in _running or erasure.token in self._finished:
             return
         with _under_way(erasure):
+            if not erasure.is_whole and self._receipts.has(erasure.token):
+                self._conclude_part(store, erasure)  # its rows are gone; what was said anew since stays
+                return
             if erasure.stage is not Stage.DONE:
                 self._complete(store, scope, erasure)
                 return
@@ -169,33 +167,53 @@ class Erasing:
             raise ErasureUnderWay
 
     def erase_older_companions(self, scope_key: str, epoch: int) -> None:
-        """Delete links and entries that were written in an older epoch of a customer."""
-        self._links.erase_customer(scope_key, before_epoch=epoch)
-        self._ledger.erase_customer(scope_key, before_epoch=epoch)
+        """See `Companions.erase_older`."""
+        self._companions.erase_older(scope_key, epoch)
 
     # --- the steps -------------------------------------------------------------------------------
 
     @looking()
-    def _complete(self, store: MemoryStore, scope: Scope, erasure: Erasure) -> Receipt:
-        """Go on from the stage an erasure is at."""
+    def _complete(
+        self, store: MemoryStore, scope: Scope, erasure: Erasure, rows: Sequence[Memory] = ()
+    ) -> Receipt:
+        """Go on from the stage an erasure is at, with the rows it means where they were just read."""
         if erasure.stage is Stage.ERASING:
-            found = self._take_away(store, scope, erasure)
+            found = self._take_away(store, scope, erasure, rows)
             # Counted when it began; what came in between is added.
             counts = {
                 name: max(erasure.counts.get(name, 0), found[name]) for name in {*erasure.counts, *found}
             }
             shards = tuple(sorted({*erasure.shards, *store.wiped}))
-            erasure = replace(erasure.without_ids(Stage.FLUSHING), counts=counts, shards=shards)
+            erasure = replace(erasure, counts=counts, shards=shards)
+            if not erasure.is_whole:
+                return self._conclude_part(store, erasure)
+            erasure = erasure.without_ids(Stage.FLUSHING)
             store.epochs.put(erasure)
-            if erasure.is_whole:
-                store.epochs.note(scope, erasure)
+            store.epochs.note(scope, erasure)
         return self.conclude(store, erasure)
 
-    def conclude(self, store: MemoryStore, erasure: Erasure) -> Receipt:
-        """The last steps of an erasure whose rows are gone: the server's files, and the receipt."""
+    def _conclude_part(self, store: MemoryStore, erasure: Erasure) -> Receipt:
+        """The last steps of an erasure of a part whose rows are gone; the last of all takes its own row."""
         self._namespace.chroma.renew()
-        is_flushed = self._flush(store, erasure.shards, is_with_companions=self._has_companions(erasure))
-        receipt = self._receipts.add(
+        own = shard_of(erasure.scope_key, store.about.shards)
+        receipt = self._keep_receipt(erasure, is_flushed=store.epochs.is_flushable(erasure))
+        others = [shard for shard in erasure.shards if shard != own]
+        self._flush(store, others, is_with_companions=self._has_companions(erasure))
+        store.epochs.drop_and_flush(erasure)
+        self._finished.add(erasure.token)
+        return receipt
+
+    def conclude(self, store: MemoryStore, erasure: Erasure) -> Receipt:
+        """The last steps of an erasure of everything whose rows are gone: the server's files, the receipt."""
+        self._namespace.chroma.renew()
+        is_flushed = self._flush(store, erasure.shards, is_with_companions=True)
+        receipt = self._keep_receipt(erasure, is_flushed=is_flushed)
+        store.epochs.put(erasure.without_ids(Stage.DONE))
+        self._finished.add(erasure.token)
+        return receipt
+
+    def _keep_receipt(self, erasure: Erasure, *, is_flushed: bool) -> Receipt:
+        return self._receipts.add(
             Receipt(
                 receipt_id=erasure.token,
                 customer_hash=erasure.customer_hash,
@@ -209,23 +227,19 @@ class Erasing:
                 not_covered=(FLUSHED if is_flushed else HOSTED, *NOT_COVERED),
             )
         )
-        if erasure.is_whole:
-            store.epochs.put(erasure.without_ids(Stage.DONE))
-        else:
-            store.epochs.drop(erasure)
-        self._finished.add(erasure.token)
-        return receipt
 
-    def _take_away(self, store: MemoryStore, scope: Scope, erasure: Erasure) -> Counter[str]:
+    def _take_away(
+        self, store: MemoryStore, scope: Scope, erasure: Erasure, rows: Sequence[Memory]
+    ) -> Counter[str]:
         """Delete and read back; what was found, by type."""
         gone: dict[tuple[str, int], Memory] = {}
         companions: Counter[str] = Counter()
         remaining = 0
         for _ in range(ROUNDS):
-            rows = self._meant_by(store, scope, erasure)
-            entries = self._entries(scope, erasure, rows)
-            self._bury(store, scope, erasure, rows, entries)
-            companions += self._erase_companions(store, scope, erasure, entries)
+            rows = rows or self._meant_by(store, scope, erasure)
+            entries = self._companions.entries(scope, erasure, rows)
+            self._companions.bury(store, scope, erasure, rows, entries)
+            companions += self._companions.erase(store, scope, erasure, entries)
             if not erasure.is_whole:
                 end_slots(store, scope, rows, now=erasure.requested_at)
             for start in range(0, len(rows), ROWS_A_STEP):
@@ -235,9 +249,12 @@ class Erasing:
             gone |= {(m.memory_id, m.part): m for m in rows}
             with self._namespace.chroma.apart() as fresh:
                 remaining = self._remaining(fresh, store, scope, erasure, list(gone))
+            rows = ()
             if not remaining:
                 if scope in store.signed and not erasure.is_whole:
-                    self._old_ids.follow(store, scope, list(gone.values()), now=erasure.requested_at)
+                    self._companions.old_ids.follow(
+                        store, scope, list(gone.values()), now=erasure.requested_at
+                    )
                 return _by_type(list(gone.values())) + companions
         raise ForgetUnverified(remaining=remaining)
 
@@ -259,11 +276,10 @@ class Erasing:
             dimension=store.about.dimension,
         )
         if erasure.is_whole:
-            for collection in (self._namespace.links, self._namespace.ledger):
-                rows = fresh.get(collection, where={"customer": scope.key})
-                remaining += sum(1 for row in rows if int(row.columns.get("epoch", 0)) < erasure.epoch)
-            remaining += self._old_ids.remaining(scope, erasure, fresh)
-        return remaining or len(heads(self._meant_by(store, scope, erasure)))
+            remaining += self._companions.remaining(fresh, scope, erasure)
+        # Where ids say what goes, they have just been looked for.
+        is_by_id = bool(erasure.task.memory_ids)
+        return remaining if is_by_id else remaining or len(heads(self._meant_by(store, scope, erasure)))
 
     def _meant_by(self, store: MemoryStore, scope: Scope, erasure: Erasure) -> list[Memory]:
         if erasure.is_whole:
@@ -280,70 +296,6 @@ class Erasing:
         resolved = Resolved(scope, task.conversation_id, task.case_id, None)
         return select(store, resolved, request)[0]
 
-    # --- what lies beside the memories -----------------------------------------------------------
-
-    def _entries(self, scope: Scope, erasure: Erasure, rows: Sequence[Memory]) -> list[Entry]:
-        """The ledger's entries of tickets that go along, so that the ledger tells the truth."""
-        task = erasure.task
-        if scope.is_provisional or task.reach == Reach.MATCHING:
-            return []
-        tickets = {(m.source, m.ticket_id) for m in rows if m.ticket_id}
-        is_unbounded = task.before is None and not task.kinds
-        return [
-            entry
-            for entry in self._ledger.of_customer(scope)
-            if (erasure.is_whole and entry.epoch < erasure.epoch)
-            or (not erasure.is_whole and entry.key in tickets and task.reach != TICKET)
-            or (task.reach == TICKET and entry.key == (task.source, task.ticket_id))
-            or (is_unbounded and self._is_of_conversation(task, entry))
-        ]
-
-    def _is_of_conversation(self, task: Task, entry: Entry) -> bool:
-        is_conversation = task.reach == Reach.CONVERSATION and bool(task.conversation_id)
-        return is_conversation and entry.conversation_id == task.conversation_id
-
-    def _bury(
-        self,
-        store: MemoryStore,
-        scope: Scope,
-        erasure: Erasure,
-        rows: Sequence[Memory],
-        entries: Sequence[Entry],
-    ) -> None:
-        task = erasure.task
-        whole = [
-            entry.key
-            for entry in entries
-            if erasure.is_whole or task.reach == TICKET or self._is_of_conversation(task, entry)
-        ]
-        if task.reach == TICKET:
-            whole.append((task.source, task.ticket_id))
-        statements = [] if erasure.is_whole else [m for m in rows if m.part == 0 and not m.ends_slot]
-        Tombstones(self._namespace, store.about.salt).bury(
-            scope,
-            tickets=whole,
-            statements=statements,
-            is_everything=erasure.is_whole,
-            now=erasure.requested_at,
-        )
-        if erasure.is_whole or scope in store.signed:
-            self._old_ids.bury(store, scope, erasure, statements)
-
-    def _erase_companions(
-        self, store: MemoryStore, scope: Scope, erasure: Erasure, entries: Sequence[Entry]
-    ) -> Counter[str]:
-        """Delete what lies beside the memories; how many of each type."""
-        if not erasure.is_whole:
-            self._ledger.erase(entries)
-            return Counter({TICKETS: len(entries)})
-        return Counter(
-            {
-                LINKS: self._links.erase_customer(scope.key, before_epoch=erasure.epoch),
-                TICKETS: self._ledger.erase_customer(scope.key, before_epoch=erasure.epoch),
-                ALIASES: self._old_ids.erase(store, scope, erasure),
-            }
-        )
-
     def _erase_older(self, store: MemoryStore, scope: Scope, epoch: int) -> None:
         """Take back what was written in an older epoch."""
         store.erase(scope, store.before_epoch(scope, epoch))
@@ -354,8 +306,7 @@ class Erasing:
     def _counts(self, scope: Scope, task: Task, rows: Sequence[Memory]) -> Counter[str]:
         counts = _by_type(rows)
         if task.is_whole:
-            counts[LINKS] = len(self._links.of_customer(scope))
-            counts[TICKETS] = 0 if scope.is_provisional else len(self._ledger.of_customer(scope))
+            counts.update(self._companions.count(scope))
         return counts
 
     def _shards(
@@ -373,7 +324,7 @@ class Erasing:
         return tuple(sorted({store.shard(scope), *(shard for trail in trails for shard in trail)}))
 
     def _has_companions(self, erasure: Erasure) -> bool:
-        return bool(erasure.is_whole or erasure.counts.get(LINKS) or erasure.counts.get(TICKETS))
+        return bool(erasure.counts.get(LINKS) or erasure.counts.get(TICKETS))
 
     def _flush(self, store: MemoryStore, shards: Sequence[int], *, is_with_companions: bool) -> bool:
         """Prepare the server's files for a vacuum; whether they are of a sort that this can be done with."""

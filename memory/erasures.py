@@ -21,6 +21,8 @@ KEPT_SECONDS = 86_400.0
 """How long the row of a finished erasure stays: far longer than any call lasts."""
 WHOLE = "everything"
 """The reach of a task that is about a customer as a whole."""
+TICKET = "ticket"
+"""The reach of a task that is about one imported ticket."""
 PROCESS = uuid.uuid4().hex
 """This process: of its own erasures it knows whether they are under way; another's are finished for it."""
 

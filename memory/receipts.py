@@ -101,6 +101,10 @@ class Receipts:
         chroma.add(name, [_to_row(receipt)])
         return next(iter(map(_from_row, chroma.get(name, ids=[receipt.receipt_id]))), receipt)
 
+    def has(self, receipt_id: str) -> bool:
+        """Whether a receipt is kept."""
+        return bool(self._namespace.chroma.get(self._namespace.receipts, ids=[receipt_id]))
+
     def page(self, scope: Scope | None, *, limit: int, cursor: str) -> tuple[list[Receipt], str]:
         """One page of receipts, newest first.
 

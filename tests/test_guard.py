@@ -93,6 +93,7 @@ WITHOUT_SCOPE: Mapping[str, str] = {
     "memory.readback.still_there": "counts only; takes the connection and the collection first",
     # erasures, each of which carries its scope
     "memory.epochs.Epochs": "an erasure carries its scope; what the call wrote is known by scope",
+    "memory.companions.Companions.erase_older": "takes the key of a scope",
     "memory.erasing.Erasing.conclude": "an erasure carries its scope",
     "memory.erasing.Erasing.erase_older_companions": "takes the key of a scope",
     "memory.erasing.Erasing.is_at": "reads nothing",
@@ -101,6 +102,7 @@ WITHOUT_SCOPE: Mapping[str, str] = {
     "memory.ledger.Ledger.erase_customer": "takes the key of a scope",
     "memory.links.LinkStore.erase_customer": "takes the key of a scope",
     "memory.receipts.Receipts.add": "hashes and counts only",
+    "memory.receipts.Receipts.has": "hashes and counts only",
     "memory.tombstones.Tombstones.message": "makes a hash",
     "memory.tombstones.Tombstones.slot": "makes a hash",
     "memory.tombstones.Tombstones.of_statements": "hashes that a scope went into",

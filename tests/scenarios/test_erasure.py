@@ -15,8 +15,8 @@ from development.places import PROJECT
 from memory.chroma import Chroma
 from memory.erasing import Erasing
 from memory.erasures import KEPT_SECONDS
-from memory.errors import ErasureUnderWay, SettingInvalid
-from memory.forgetting import Reach
+from memory.errors import ChromaFailed, ErasureUnderWay, SettingInvalid
+from memory.forgetting import Phase, Reach, Request
 from memory.identity import Caller, Identity
 from memory.merging import Merging
 from memory.policy import SECONDS_A_DAY, Policy
@@ -98,6 +98,32 @@ def test_what_is_forgotten_is_gone_and_nothing_else(
     again = place.erase(ADA, reach, **given).receipt
     assert again is not None
     assert again.deleted == 0
+
+
+def test_what_is_said_anew_after_a_deletion_was_cut_short_at_its_end_stays(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows were gone and read back: the next call does the rest, and deletes nothing."""
+
+    def broken(_chroma: Chroma, _collection: str, **_more: object) -> bool:
+        raise ChromaFailed
+
+    (known,) = (outcome.memory for outcome in place.remember(ADA, "Likes teal").outcomes)
+    place.remember(ADA, "Likes plum")
+    request = Request(reach=Reach.MATCHING, phase=Phase.DELETE, memory_ids=(known.memory_id,))
+    with monkeypatch.context() as patched:
+        patched.setattr(Chroma, "flush", broken)
+        with pytest.raises(ChromaFailed):
+            place.engine.forget(Caller.checked(ADA), request)
+    notes = [row for row in place.rows(customer_scope(ADA)) if "erasure" in row.columns]
+    assert len(notes) == 1
+
+    assert place.remember(ADA, "Likes teal").outcomes[0].memory.memory_id == known.memory_id
+
+    assert place.texts(ADA) == ["Likes plum", "Likes teal"]
+    assert not [row for row in place.rows(customer_scope(ADA)) if "erasure" in row.columns]
+    (receipt,) = place.engine.administration.find_receipts(None, limit=10, cursor="")[0]
+    assert receipt.deleted == 1
 
 
 def test_a_receipt_counts_and_names_nobody(place: Place) -> None:
