@@ -18,7 +18,7 @@ from dify.parameters import Parameters
 from dify.version import VERSION
 from dify.web_errors import NotFound, Unauthorized
 from memory.audit import Asked
-from memory.call_log import counted
+from memory.call_log import counted, logged, streamed
 from memory.clock import system_clock
 from memory.errors import ParameterMissing
 from memory.forgetting import Phase, Reach
@@ -149,9 +149,10 @@ def import_tickets(call: Call) -> Result:
     call.deed.is_change = not work.is_dry
     call.deed.tickets = run.tickets
     if call.wants_lines:
-        return Result(lines=run.lines())
-    for _ in run.steps():
-        pass
+        return Result(lines=streamed("restore", run.lines()))
+    with logged("restore"):
+        for _ in run.steps():
+            pass
     report = run.report()
     return Result(report, 200 if report["complete"] else 206)
 
@@ -198,13 +199,16 @@ def export(call: Call) -> Result:
     query = Parameters(call.query)
     items, resolved, old_ids = call.engine().administration.export(_caller(query), query.text("cursor"))
     run = Export(items, resolved, old_ids, seconds_allowed(call.settings))
-    return Result(lines=run.lines()) if call.wants_lines else Result(run.page())
+    if call.wants_lines:
+        return Result(lines=streamed("export", run.lines()))
+    with logged("export"):
+        return Result(run.page())
 
 
 def back_up(call: Call) -> Result:
     """GET /backup: the whole namespace as lines."""
     pages = call.engine().administration.back_up(Parameters(call.query).text("cursor"))
-    return Result(lines=download(pages, seconds_allowed(call.settings)))
+    return Result(lines=streamed("back_up", download(pages, seconds_allowed(call.settings))))
 
 
 def restore(call: Call) -> Result:
@@ -212,9 +216,10 @@ def restore(call: Call) -> Result:
     lines = read_backup(call.headers, call.body)
     run = Load(call.engine().administration.restore(lines), seconds_allowed(call.settings))
     if call.wants_lines:
-        return Result(lines=run.lines())
-    for _ in run.steps():
-        pass
+        return Result(lines=streamed("restore", run.lines()))
+    with logged("restore"):
+        for _ in run.steps():
+            pass
     report = run.report()
     return Result(report, 200 if report["done"] else 206)
 

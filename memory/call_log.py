@@ -6,7 +6,7 @@ It is one line in the log, and the same is told to whoever observes the process.
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ from memory.errors import InternalError, MemoryFault
 LOGGER = "customer_memory"
 """Name of the logger; whoever runs the engine says where its lines go."""
 OK = "ok"
+CLOSED = "closed"
+"""Whoever was being answered went away before the end."""
 
 type Fact = str | int | float | Sequence[str] | Sequence[float]
 
@@ -29,7 +31,7 @@ class Ended:
 
     Attributes:
         verb: what kind of call.
-        outcome: "ok", or the code of its failure.
+        outcome: "ok", "closed", or the code of its failure.
         seconds: how long it took.
         stages: seconds by stage.
         facts: counts, ids of memories and scores.
@@ -102,23 +104,52 @@ _current: ContextVar[CallLog | None] = ContextVar("call_log", default=None)
 @contextmanager
 def logged(verb: str) -> Iterator[CallLog]:
     """Log a call when it ends, with the code of its failure if it failed."""
-    log = CallLog(verb)
+    log = _begun(verb)
     outcome = OK
     token = _current.set(log)
-    for observer in observers:
-        observer.began()
     try:
         yield log
     except Exception as error:
-        outcome = error.code if isinstance(error, MemoryFault) else InternalError.code
-        error.__dict__[_IS_TOLD] = True
+        outcome = _told(error)
         raise
     finally:
         _current.reset(token)
-        call = log.end(outcome)
-        for observer in observers:
-            observer.ended(call)
-        _write(call)
+        _over(log, outcome)
+
+
+def streamed[T](verb: str, parts: Iterable[T]) -> Generator[T]:
+    """Hand on what is answered part by part, and log it as one call when the last part is gone."""
+    log = _begun(verb)
+    outcome = OK
+    try:
+        yield from parts
+    except GeneratorExit:
+        outcome = CLOSED
+        raise
+    except Exception as error:
+        outcome = _told(error)
+        raise
+    finally:
+        _over(log, outcome)
+
+
+def _begun(verb: str) -> CallLog:
+    for observer in observers:
+        observer.began()
+    return CallLog(verb)
+
+
+def _told(error: Exception) -> str:
+    """The code of a failure that is about to be logged."""
+    error.__dict__[_IS_TOLD] = True
+    return error.code if isinstance(error, MemoryFault) else InternalError.code
+
+
+def _over(log: CallLog, outcome: str) -> None:
+    call = log.end(outcome)
+    for observer in observers:
+        observer.ended(call)
+    _write(call)
 
 
 _IS_TOLD = "is_told"

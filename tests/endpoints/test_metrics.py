@@ -144,6 +144,28 @@ def test_a_call_that_finds_nothing_is_counted_once(fresh: Counting) -> None:
     assert sum(ended.values()) == 3
 
 
+def test_exports_backups_and_loads_are_counted(fresh: Counting) -> None:
+    """As pages and line by line; one that is refused counts under its code."""
+    fresh.post("/memories", {"customer_id": ADA, "content": "Drives a van"})
+    lines = {"Accept": "application/x-ndjson"}
+    for headers in ({}, lines):
+        assert fresh.send("GET", f"/export?customer_id={ADA}", headers=headers).status == 200
+    backup = fresh.send("GET", "/backup")
+    assert backup.status == 200
+    assert fresh.send("POST", "/backup", backup.body).status == 409
+    fresh.settings |= {"namespace": f"{fresh.settings['namespace']}-copy"}
+    assert fresh.send("POST", "/backup", backup.body).status == 200
+    assert fresh.send("POST", "/backup", backup.body, headers=lines).status == 200
+    calls = fresh.counted("calls_total")
+    assert {labels: count for labels, count in calls.items() if labels[1] != "remember"} == {
+        ("ok", "export"): 2,
+        ("ok", "back_up"): 1,
+        ("namespace_not_empty", "restore"): 1,
+        ("ok", "restore"): 2,
+    }
+    assert fresh.figure("calls_in_flight") == 0
+
+
 def test_an_embedding_service_that_fails_shows_in_figures(fresh: Counting) -> None:
     """Its failures by code, the recalls by words alone, and its circuit until it is back."""
     with EmbeddingServer() as service:

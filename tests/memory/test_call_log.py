@@ -2,11 +2,12 @@
 
 import json
 import logging
+from collections.abc import Iterator
 
 import pytest
 
 from development.chroma_server import ChromaServer
-from memory.call_log import LOGGER, logged
+from memory.call_log import LOGGER, logged, streamed
 from memory.content import Note, read_content
 from memory.engine import Engine
 from memory.errors import ChromaBusy, ConversationMismatch
@@ -50,6 +51,26 @@ def test_a_failure_is_logged_by_its_code(
     (line,) = _lines(caplog)
     assert (line["verb"], line["outcome"]) == ("forget", code)
     assert "what she said" not in caplog.text
+
+
+def test_what_is_streamed_is_one_line_at_its_end(caplog: pytest.LogCaptureFixture) -> None:
+    """Whole, given up by whoever was answered, or failed on the way; nothing before the first part."""
+
+    def parts() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ChromaBusy
+
+    with caplog.at_level(logging.INFO, LOGGER):
+        assert list(streamed("export", iter([1, 2]))) == [1, 2]
+        streamed("export", [1])  # nobody asks for a part
+        given_up = streamed("back_up", parts())
+        assert next(given_up) == 1
+        given_up.close()
+        with pytest.raises(ChromaBusy):
+            list(streamed("restore", parts()))
+    told = [(line["verb"], line["outcome"]) for line in _lines(caplog)]
+    assert told == [("export", "ok"), ("back_up", "closed"), ("restore", "chroma_busy")]
 
 
 def test_the_log_of_an_engine_holds_no_words_and_no_people(
