@@ -16,7 +16,7 @@ from memory.engine import Engine
 from memory.namespace import Namespace
 from memory.records import Memory
 from memory.scope import Scope
-from memory.settings import ChromaSettings
+from memory.settings import DEFAULT_SHARDS, ChromaSettings
 from memory.store import MemoryStore, Stored
 
 RESULTS = 10
@@ -69,10 +69,13 @@ class OurLayout:
         url: of the server.
         name: of a namespace that nobody has used.
         embedder: of what is asked and remembered through the engine.
+        shards: collections it gets.
     """
 
-    def __init__(self, url: str, name: str, embedder: OnlyEmbedder) -> None:
-        self.settings = ChromaSettings(url=url, namespace=name, timeout_seconds=TIMEOUT_SECONDS)
+    def __init__(self, url: str, name: str, embedder: OnlyEmbedder, *, shards: int = DEFAULT_SHARDS) -> None:
+        self.settings = ChromaSettings(
+            url=url, namespace=name, timeout_seconds=TIMEOUT_SECONDS, shards=shards
+        )
         self.embedder = embedder
         self._namespace = Namespace(Chroma(self.settings, Deadline.after(TIMEOUT_SECONDS)), self.settings)
         self._about = self._namespace.start(embedder.identity, DIMENSION, noise=NOISE)

@@ -33,6 +33,7 @@ from memory.forgetting import Phase, Reach, Request
 from memory.identity import Caller
 from memory.recalling import Question
 from memory.records import Kind, Role
+from memory.settings import DEFAULT_SHARDS
 from memory.store import Stored
 
 SIZES = "10000,100000"
@@ -55,13 +56,16 @@ def main() -> None:
     """Run it and print what came out."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default=SIZES, metavar="N,N", help="memories (default %(default)s)")
+    parser.add_argument(
+        "--shards", type=int, default=DEFAULT_SHARDS, metavar="N", help="of ours (default %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the figures")
     options = parser.parse_args()
     results: dict[str, dict[str, Figures]] = {}
     for size in map(int, options.sizes.split(",")):
         with ChromaServer() as ours, ChromaServer() as shared:
-            results[str(size)] = Run(ours, shared, size, options.seed).figures()
+            results[str(size)] = Run(ours, shared, size, options.shards, options.seed).figures()
         print(f"\n{size:,} memories\n{table(results[str(size)], width=36)}", flush=True)
     print(f"\n{verdicts(results)}")
     if options.json:
@@ -74,14 +78,15 @@ class Run:
     Args:
         ours, shared: the servers.
         size: memories of all customers together.
+        shards: collections of our namespace.
         seed: of what is generated.
     """
 
-    def __init__(self, ours: ChromaServer, shared: ChromaServer, size: int, seed: int) -> None:
+    def __init__(self, ours: ChromaServer, shared: ChromaServer, size: int, shards: int, seed: int) -> None:
         self._servers = {"ours": ours, "shared": shared}
         self._empty = {name: resident_megabytes(server.pid) for name, server in self._servers.items()}
         self._embedder = KnownVectors()
-        self._ours = OurLayout(ours.url, "benchmark", self._embedder)
+        self._ours = OurLayout(ours.url, "benchmark", self._embedder, shards=shards)
         self._shared = SharedLayout(shared.url, "benchmark")
         self._memories, self._seed, self._size = Memories(seed), seed, size
         self._customers = customers(size, exact=max(10, min(40, size // 500)), seed=seed)
