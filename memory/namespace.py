@@ -8,13 +8,14 @@ import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from memory.about import About, Stage, from_metadata, known_about, to_metadata
+from memory.backlog import backlog
 from memory.chroma import Chroma
 from memory.chroma_rows import Row
 from memory.embedding import EmbedderIdentity
-from memory.errors import EmbedderMismatch, NamespaceMoving
+from memory.errors import EmbedderMismatch, MemoryFault, NamespaceMoving
 from memory.limits import UNLIMITED, Limits
 from memory.records import Columns
 from memory.settings import ChromaSettings
@@ -204,12 +205,16 @@ class Namespace:
             return
         noted = self._note(known_about.get(self.place), collection, generation, ids)
         yield
-        while True:
-            now = self.look()
-            turn = self._turn(now, collection, generation)
-            if turn == noted:
-                return
+        while self._turn(now := self.look(), collection, generation) != noted:
             noted = self._note(now, collection, generation, ids)
+        if generation is not None and now is not None:
+            self._catch_up(collection, len(ids), now.shards)
+
+    def _catch_up(self, collection: str, rows: int, shards: int) -> None:
+        """Have the collection's index file written if it is far behind; the write stands in any case."""
+        if backlog.is_due((*self.place, collection), rows, shards=shards):
+            with suppress(MemoryFault):
+                self.chroma.flush(collection)
 
     def _turn(self, about: About | None, collection: str, generation: int | None) -> int:
         """Under which number a write has to be noted; 0 for none.

@@ -1,0 +1,106 @@
+"""The server's log stays short, so that writes stay quick, whatever the number of collections."""
+
+import sqlite3
+
+import pytest
+
+from development.chroma_server import ChromaServer
+from memory.backlog import FEWEST, ROWS_BEHIND, Backlog
+from memory.chroma import Chroma
+from memory.chroma_connection import connections
+from memory.errors import ChromaFailed
+from memory.identity import scope_of_customer
+from memory.records import Kind, Memory
+from memory.scope import hashed
+from tests.scenarios.engines import Place, vector_of
+
+ADA = "ada@example.com"
+
+
+def statements(count: int, start: int = 0) -> list[tuple[Memory, list[float]]]:
+    """So many memories of one customer."""
+    texts = [f"Bought lamp {number}" for number in range(start, start + count)]
+    return [
+        (
+            Memory(
+                memory_id=hashed(text),
+                text=text,
+                kind=Kind.SEMANTIC,
+                customer_id=ADA,
+                occurred_at=0.0,
+                recorded_at=0.0,
+            ),
+            vector_of(text),
+        )
+        for text in texts
+    ]
+
+
+def in_log(chroma: ChromaServer, place: Place) -> int:
+    """Rows of the customer's collection that the server still reads at every write to it."""
+    connection = connections.get(place.settings)
+    name = place.store.collection(scope_of_customer(ADA))
+    handle = connection.open(name, create=None)
+    database = sqlite3.connect(f"file:{chroma.folder}/data/chroma.sqlite3?mode=ro", uri=True, timeout=60)
+    try:
+        query = "SELECT count(*) FROM embeddings_queue WHERE topic LIKE ?"
+        return int(database.execute(query, (f"%{handle.id}%",)).fetchone()[0])
+    finally:
+        database.close()
+
+
+@pytest.fixture
+def place(chroma: ChromaServer, namespace: str) -> Place:
+    """A namespace of 64 collections, as usual."""
+    own = Place(chroma.url, namespace, shards=64)
+    own.remember(ADA, "Likes teal")
+    return own
+
+
+def test_what_was_written_does_not_stay_in_the_log(chroma: ChromaServer, place: Place) -> None:
+    """After 250 rows, which is a quarter of what the server would keep of each collection."""
+    scope = scope_of_customer(ADA)
+    for start in range(0, 240, 60):
+        place.store.write(scope, statements(60, start))
+    assert in_log(chroma, place) > 200
+    place.store.write(scope, statements(20, 240))
+    assert in_log(chroma, place) < 60
+    assert len(place.store.live(scope)) == 261
+    assert len(place.store.nearest(scope, vector_of("Likes teal"), limit=1_000)) == 261
+
+
+def test_a_write_stands_though_the_file_cannot_be_written(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was acknowledged, and the file is written another time."""
+
+    def broken(_chroma: Chroma, _collection: str, **_more: object) -> bool:
+        raise ChromaFailed
+
+    monkeypatch.setattr(Chroma, "flush", broken)
+    place.store.write(scope_of_customer(ADA), statements(300))
+    assert len(place.store.live(scope_of_customer(ADA))) == 301
+
+
+@pytest.mark.parametrize(("shards", "rows"), [(64, 250), (256, 62), (1_024, FEWEST), (17, 941)])
+def test_a_file_is_written_after_its_share_of_the_rows(shards: int, rows: int) -> None:
+    """So that the log holds as many rows whatever the number of collections."""
+    backlog = Backlog()
+    due = [backlog.is_due(("a",), 1, shards=shards) for _ in range(3 * rows)]
+    assert [number + 1 for number, is_due in enumerate(due) if is_due] == [rows, 2 * rows, 3 * rows]
+    assert rows * shards <= ROWS_BEHIND or rows == FEWEST
+
+
+def test_few_collections_are_left_to_the_server() -> None:
+    """Their logs are short anyway."""
+    assert not any(Backlog().is_due(("a",), 5_000, shards=shards) for shards in (1, 4, 16))
+
+
+def test_each_collection_counts_by_itself() -> None:
+    """Of one server and of another."""
+    backlog = Backlog()
+    assert not backlog.is_due(("a",), 249, shards=64)
+    assert not backlog.is_due(("b",), 249, shards=64)
+    assert backlog.is_due(("a",), 1, shards=64)
+    assert not backlog.is_due(("a",), 249, shards=64)
+    assert backlog.is_due(("b",), 1, shards=64)
