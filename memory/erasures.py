@@ -33,7 +33,7 @@ class Stage(StrEnum):
     ERASING = "erasing"
     """Something may still be there, and the row says what is to go."""
     FLUSHING = "flushing"
-    """All is gone and read back; the server's log and the receipt are left to do."""
+    """Everything is gone and read back; log and receipt are left to do. An erasure of a part has no such stage."""
     DONE = "done"
 
 

@@ -166,6 +166,14 @@ def test_exports_backups_and_loads_are_counted(fresh: Counting) -> None:
     assert fresh.figure("calls_in_flight") == 0
 
 
+def test_an_import_counts_its_batches_and_nothing_else(fresh: Counting) -> None:
+    """Answered as a whole or line by line."""
+    tickets = {"tickets": [ticket("1", "bert", message(1, "A new kettle"))]}
+    fresh.post("/tickets/import", tickets)
+    fresh.send("POST", "/tickets/import", tickets, headers={"Accept": "application/x-ndjson"})
+    assert fresh.counted("calls_total") == {("ok", "import_tickets"): 2}
+
+
 def test_an_embedding_service_that_fails_shows_in_figures(fresh: Counting) -> None:
     """Its failures by code, the recalls by words alone, and its circuit until it is back."""
     with EmbeddingServer() as service:

@@ -10,30 +10,15 @@ from memory.chroma import Chroma
 from memory.chroma_connection import connections
 from memory.errors import ChromaFailed
 from memory.identity import scope_of_customer
-from memory.records import Kind, Memory
-from memory.scope import hashed
-from tests.scenarios.engines import Place, vector_of
+from memory.store import Stored
+from tests.scenarios.engines import Place, rows_of, vector_of
 
 ADA = "ada@example.com"
 
 
-def statements(count: int, start: int = 0) -> list[tuple[Memory, list[float]]]:
+def statements(count: int, start: int = 0) -> list[Stored]:
     """So many memories of one customer."""
-    texts = [f"Bought lamp {number}" for number in range(start, start + count)]
-    return [
-        (
-            Memory(
-                memory_id=hashed(text),
-                text=text,
-                kind=Kind.SEMANTIC,
-                customer_id=ADA,
-                occurred_at=0.0,
-                recorded_at=0.0,
-            ),
-            vector_of(text),
-        )
-        for text in texts
-    ]
+    return rows_of(ADA, [f"Bought lamp {number}" for number in range(start, start + count)])
 
 
 def in_log(chroma: ChromaServer, place: Place) -> int:

@@ -20,11 +20,11 @@ from memory.namespace import Namespace
 from memory.policy import Policy
 from memory.quotas import NO_QUOTAS, Quotas
 from memory.recalling import Question
-from memory.records import Kind, Role
+from memory.records import Kind, Memory, Role
 from memory.remembering import Remembered
-from memory.scope import Scope
+from memory.scope import Scope, hashed
 from memory.settings import ChromaSettings
-from memory.store import MemoryStore
+from memory.store import MemoryStore, Stored
 from tickets.model import Ticket
 from tickets.reader import read_tickets
 
@@ -141,6 +141,24 @@ class Place:
         for beside in (self.namespace.links, self.namespace.ledger):
             found += chroma.get(beside, where={"customer": scope.key})
         return found
+
+
+def rows_of(customer_id: str, texts: Sequence[str]) -> list[Stored]:
+    """Facts of a customer with their vectors, to be written below the engine."""
+    return [
+        (
+            Memory(
+                memory_id=hashed(text),
+                text=text,
+                kind=Kind.SEMANTIC,
+                customer_id=customer_id,
+                occurred_at=0.0,
+                recorded_at=0.0,
+            ),
+            vector_of(text),
+        )
+        for text in texts
+    ]
 
 
 def tickets_of(body: bytes) -> list[Ticket]:

@@ -3,33 +3,19 @@
 from development.chroma_server import ChromaServer
 from memory.identity import Caller, scope_of_customer
 from memory.recalling import Question
-from memory.records import Kind, Memory, row_id
+from memory.records import row_id
 from memory.repairing import Condition, Repair
-from memory.scope import hashed
-from tests.scenarios.engines import HashChoice, Place, vector_of
+from memory.store import Stored
+from tests.scenarios.engines import HashChoice, Place, rows_of, vector_of
 
 SMALL = [f"small-{n}" for n in range(30)]
 ROUNDS = 12
 BATCH = 500
 
 
-def passing(customer_id: str, number: int) -> list[tuple[Memory, list[float]]]:
+def passing(customer_id: str, number: int) -> list[Stored]:
     """Memories of a customer who is gone again soon."""
-    texts = [f"Passing {customer_id} {number} {each}" for each in range(BATCH)]
-    return [
-        (
-            Memory(
-                memory_id=hashed(text),
-                text=text,
-                kind=Kind.SEMANTIC,
-                customer_id=customer_id,
-                occurred_at=0.0,
-                recorded_at=0.0,
-            ),
-            vector_of(text),
-        )
-        for text in texts
-    ]
+    return rows_of(customer_id, [f"Passing {customer_id} {number} {each}" for each in range(BATCH)])
 
 
 def test_a_small_customers_memories_are_found_after_heavy_churn(chroma: ChromaServer, namespace: str) -> None:
