@@ -33,7 +33,7 @@ class Stage(StrEnum):
     ERASING = "erasing"
     """Something may still be there, and the row says what is to go."""
     FLUSHING = "flushing"
-    """Everything is gone and read back; log and receipt are left to do. An erasure of a part has no such stage."""
+    """Everything is gone and read back; log and receipt are left to do. Erasures of a part have none such."""
     DONE = "done"
 
 
