@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dify.answers import Answer
 from dify.auditing import Deed, note
 from dify.keys import NODE
 from dify.nodes import NODES, is_change
@@ -12,6 +13,7 @@ from dify.opening import Selected, open_engine
 from dify.parameters import Parameters
 from memory.call_log import tell_failure
 from memory.errors import InternalError, MemoryFault
+from memory.pacing import in_turn
 
 if TYPE_CHECKING:
     from dify_plugin import Tool
@@ -31,10 +33,20 @@ def reply(tool: Tool, name: str, parameters: Mapping[str, Any]) -> Iterator[Tool
     Raises:
         RequestError, SetupError, ServiceError: see `memory.errors`.
     """
-    node = NODES[name]
-    form, read = tool.runtime.credentials, Parameters(parameters)
+    read = Parameters(parameters)
     asked = {"conversation_id": tool.session.conversation_id, **{k: v for k, v in parameters.items() if v}}
     deed = Deed(NODE, name, is_change(name, read), asked)
+    answer = _answer(tool, name, read, deed)
+    yield tool.create_text_message(answer.text)
+    yield tool.create_json_message({"text": answer.text, **answer.outputs})
+    for variable, value in answer.outputs.items():
+        yield tool.create_variable_message(variable, value)
+
+
+@in_turn()
+def _answer(tool: Tool, name: str, read: Parameters, deed: Deed) -> Answer:
+    """What a node answers, noted in the audit, as its failure is."""
+    node, form = NODES[name], tool.runtime.credentials
     try:
         selected = Selected()
         if node.selects_models:
@@ -48,7 +60,4 @@ def reply(tool: Tool, name: str, parameters: Mapping[str, Any]) -> Iterator[Tool
         note(form, deed, outcome=fault.code)
         raise fault from None
     note(form, deed, answer.outputs)
-    yield tool.create_text_message(answer.text)
-    yield tool.create_json_message({"text": answer.text, **answer.outputs})
-    for variable, value in answer.outputs.items():
-        yield tool.create_variable_message(variable, value)
+    return answer

@@ -22,6 +22,7 @@ from dify.web_errors import (
 )
 from memory.call_log import tell_failure
 from memory.errors import InternalError, MemoryFault
+from memory.pacing import in_turn
 from tickets.errors import TicketFormatError
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def _is_change(route: Route, method: str) -> bool:
     return route.right in {Right.WRITE, Right.ERASE} or (route.right is Right.ADMIN and method != "GET")
 
 
+@in_turn()
 def _noted(route: Route, call: Call) -> Result:
     """The result of a call that is let in, or the refusal, with an entry in the audit."""
     try:

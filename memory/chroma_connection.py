@@ -31,7 +31,7 @@ from memory.errors import (
     EmbedderDimensionMismatch,
     MemoryFault,
 )
-from memory.pacing import breathe, is_background
+from memory.pacing import breathe, is_background, turn
 from memory.places import Places
 from memory.settings import ChromaSettings
 
@@ -115,8 +115,8 @@ class Connection:
     @contextmanager
     def _place(self, places: Places, deadline: Deadline) -> Iterator[None]:
         self._admit(deadline)
-        with places.asked_for() as turn:
-            while not turn.wait(min(SILENCE_SECONDS, deadline.remaining())):
+        with places.asked_for(turn()) as given:
+            while not given.wait(min(SILENCE_SECONDS, deadline.remaining())):
                 if deadline.remaining() <= 0:
                     raise ChromaBusy
                 self._admit(deadline)  # those before it may have found out that nobody answers

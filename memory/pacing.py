@@ -2,6 +2,8 @@
 
 One plugin process serves every call, on one core's worth of Python. A call somebody waits for is marked
 `in_foreground`, an import runs inside `background`; long work calls `breathe` between two small pieces.
+Among calls that wait for the same server the one that began first goes first, in each of its requests: else
+one of six requests would stand in the queue six times while those of one go by.
 """
 
 import time
@@ -15,6 +17,7 @@ LONGEST_WAIT_SECONDS = 0.25
 _NAP_SECONDS = 0.002
 
 _is_background: ContextVar[bool] = ContextVar("is_background", default=False)
+_began_at: ContextVar[float | None] = ContextVar("began_at", default=None)
 
 
 class _Foreground:
@@ -30,11 +33,32 @@ def in_foreground[**P, R](call: Callable[P, R]) -> Callable[P, R]:
     def marked(*args: P.args, **kwargs: P.kwargs) -> R:
         _Foreground.calls += 1
         try:
-            return call(*args, **kwargs)
+            with in_turn():
+                return call(*args, **kwargs)
         finally:
             _Foreground.calls -= 1
 
     return marked
+
+
+@contextmanager
+def in_turn() -> Iterator[None]:
+    """Mark everything that one call has to do, so that all of it has the turn of its beginning."""
+    began_at = _began_at.get()
+    token = _began_at.set(time.monotonic() if began_at is None else began_at)
+    try:
+        yield
+    finally:
+        _began_at.reset(token)
+
+
+def turn() -> float:
+    """When the call under way began, in seconds of the monotonic clock; of bulk work, and outside calls, now.
+
+    Who is to go first is told by it: the least one.
+    """
+    began_at = None if _is_background.get() else _began_at.get()
+    return time.monotonic() if began_at is None else began_at
 
 
 @contextmanager

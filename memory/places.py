@@ -1,13 +1,14 @@
-"""Places for a few at a time, given in the order in which they were asked for."""
+"""Places for a few at a time, given to whoever has the earliest turn."""
 
+import heapq
+import itertools
 import threading
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 class Places:
-    """A number of places. Who waits keeps its turn, however often it looks up meanwhile.
+    """A number of places. Of those who wait the earliest turn is next, however often it looks up meanwhile.
 
     Args:
         count: how many there are.
@@ -16,29 +17,35 @@ class Places:
     def __init__(self, count: int) -> None:
         self._free = count
         self._lock = threading.Lock()
-        self._waiting: deque[threading.Event] = deque()
+        self._asked = itertools.count()
+        self._waiting: list[tuple[float, int, threading.Event]] = []  # a heap
 
     @contextmanager
-    def asked_for(self) -> Iterator[threading.Event]:
+    def asked_for(self, turn: float) -> Iterator[threading.Event]:
         """Ask for a place, and give it back, or the wish for it up, at the end.
 
+        Args:
+            turn: the least is the first; of equal ones whoever asked first.
+
         Yields:
-            What is set once the place is there; others come later, also those who asked meanwhile.
+            What is set once the place is there.
         """
-        turn = threading.Event()
+        given = threading.Event()
         with self._lock:
+            wish = (turn, next(self._asked), given)
             if self._free:
                 self._free -= 1
-                turn.set()
+                given.set()
             else:
-                self._waiting.append(turn)
+                heapq.heappush(self._waiting, wish)
         try:
-            yield turn
+            yield given
         finally:
             with self._lock:
-                if not turn.is_set():
-                    self._waiting.remove(turn)
+                if not given.is_set():
+                    self._waiting.remove(wish)
+                    heapq.heapify(self._waiting)
                 elif self._waiting:
-                    self._waiting.popleft().set()
+                    heapq.heappop(self._waiting)[-1].set()
                 else:
                     self._free += 1

@@ -352,7 +352,7 @@ def test_handlers_are_called_behind_the_check_only() -> None:
     assert users("handler") == {"dify.web._noted"}
     text = ast.unparse(definition("dify.web", "_noted"))
     assert 0 < text.index("route.admit(call.key)") < text.index("route.handler(call)")
-    assert users("open_engine") == {"dify.calls.engine", "dify.replies.reply"}
+    assert users("open_engine") == {"dify.calls.engine", "dify.replies._answer"}
     assert users("Engine") == {"dify.opening.open_engine"}
     assert users("read_keys") == {"dify.keys.authenticate"}
 

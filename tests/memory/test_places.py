@@ -1,4 +1,4 @@
-"""Places are given in the order they were asked for, and none is lost."""
+"""Places are given to the earliest turn, and none is lost."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +12,13 @@ from memory.places import Places
 def test_there_are_as_many_as_said() -> None:
     """The next one waits until one is given back."""
     places = Places(2)
-    with places.asked_for() as first, places.asked_for() as second:
-        with places.asked_for() as third:
+    with places.asked_for(0) as first, places.asked_for(0) as second:
+        with places.asked_for(0) as third:
             assert (first.is_set(), second.is_set(), third.is_set()) == (True, True, False)
             assert not third.wait(0)
-        with places.asked_for() as fourth:
+        with places.asked_for(0) as fourth:
             assert not fourth.is_set()
-    with places.asked_for() as fifth, places.asked_for() as sixth:
+    with places.asked_for(0) as fifth, places.asked_for(0) as sixth:
         assert fifth.is_set()
         assert sixth.is_set()
 
@@ -28,11 +28,11 @@ def test_who_waits_keeps_its_turn_however_often_it_looks_up() -> None:
     places = Places(1)
     with ExitStack() as held:
         holder = ExitStack()
-        assert holder.enter_context(places.asked_for()).is_set()
+        assert holder.enter_context(places.asked_for(0)).is_set()
         waiting = []
         for _ in range(10):
             stack = ExitStack()
-            waiting.append((stack, stack.enter_context(places.asked_for())))
+            waiting.append((stack, stack.enter_context(places.asked_for(1))))
             held.callback(stack.close)
             assert not any(turn.wait(0) for _, turn in waiting)
         holder.close()
@@ -41,15 +41,35 @@ def test_who_waits_keeps_its_turn_however_often_it_looks_up() -> None:
             stack.close()
 
 
+def test_the_earliest_turn_is_next_whoever_asked_before() -> None:
+    """Of equal turns whoever asked first."""
+    places = Places(1)
+    turns = [3.0, 1.0, 2.0, 1.0]
+    with ExitStack() as held:
+        holder = ExitStack()
+        assert holder.enter_context(places.asked_for(9)).is_set()
+        stacks = [ExitStack() for _ in turns]
+        given = [stack.enter_context(places.asked_for(t)) for stack, t in zip(stacks, turns, strict=True)]
+        for stack in stacks:
+            held.callback(stack.close)
+        order: list[int] = []
+        holder.close()
+        while len(order) < len(turns):
+            (there,) = [i for i, each in enumerate(given) if each.is_set() and i not in order]
+            order.append(there)
+            stacks[there].close()
+    assert order == [1, 3, 2, 0]
+
+
 def test_who_gives_up_leaves_its_turn_to_the_next() -> None:
     """Whatever made it give up, a place is never lost."""
     places = Places(1)
-    with places.asked_for():
-        with suppress(KeyError), places.asked_for():
+    with places.asked_for(0):
+        with suppress(KeyError), places.asked_for(0):
             raise KeyError
-        with places.asked_for() as next_one:
+        with places.asked_for(0) as next_one:
             assert not next_one.is_set()
-    with places.asked_for() as again:
+    with places.asked_for(0) as again:
         assert again.is_set()
 
 
@@ -60,7 +80,7 @@ def test_many_threads_never_take_more_than_there_are(count: int) -> None:
     inside: list[int] = [0, 0]
 
     def work(_: int) -> bool:
-        with places.asked_for() as turn:
+        with places.asked_for(0) as turn:
             assert turn.wait(60)
             with lock:
                 inside[0] += 1
@@ -73,4 +93,4 @@ def test_many_threads_never_take_more_than_there_are(count: int) -> None:
         assert all(pool.map(work, range(3_000)))
     assert 0 < inside[1] <= count
     with ExitStack() as stack:
-        assert all(stack.enter_context(places.asked_for()).is_set() for _ in range(count))
+        assert all(stack.enter_context(places.asked_for(0)).is_set() for _ in range(count))
