@@ -154,6 +154,12 @@ class Chroma:
             if found is None or len(found["ids"]) < size:
                 return
 
+    def vectors(self, collection: str, *, where: Where, limit: int) -> dict[str, Vector]:
+        """By row id the vectors of rows that meet one equality, as many as are wanted and quotas let pass."""
+        limit = self.most_found(limit)
+        found = self._read(collection, "get", where=where, limit=limit, include=["embeddings"])
+        return {} if found is None else dict(zip(found["ids"], found["embeddings"], strict=True))
+
     def nearest(self, collection: str, vector: Vector, *, where: Where, limit: int) -> dict[str, float]:
         """The rows nearest to a vector among those that meet one equality, as many as quotas let pass.
 

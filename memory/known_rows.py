@@ -1,18 +1,23 @@
-"""The live rows this process has read, kept as long as a search shows that they are still there.
+"""The live rows this process has read, kept as long as their ids show that they are still there.
 
 A row's words never change under its id without a `revision` row of a new id being written beside it, by
-whichever process. So a set of row ids stands for the rows themselves, and a search by vector, which is made
-for every question anyway, brings that set along. Where it brings further ids as well, only those are read.
+whichever process. So a set of row ids stands for the rows themselves. A search by vector, which is made for a
+question anyway, brings that set along; and of a scope that is asked about again and again the vectors are
+kept as well, so that reading the ids is all that is left to do. Where there are further ids, only those rows
+are read.
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
 
-from memory.records import Memory, row_id
+from memory.live_rows import LiveRows
 
-MOST_ROWS = 20_000
+MOST_ROWS = 16_000
 """Kept in all, of the customers asked about last; some 40 MB."""
+MOST_NUMBERS = 6_000_000
+"""The same of the numbers in their vectors; 24 MB."""
+LONGEST_SECONDS = 43_200.0
+"""How long rows are relied on: half as long as the sign that they changed stays in the store."""
 
 type Key = tuple[str, ...]
 """Server, database, collection and scope."""
@@ -22,53 +27,53 @@ class KnownRows:
     """Rows by scope, those of the scope unused for longest dropped first."""
 
     def __init__(self) -> None:
-        self._rows: OrderedDict[Key, tuple[frozenset[str], Sequence[Memory]]] = OrderedDict()
+        self._rows: OrderedDict[Key, LiveRows] = OrderedDict()
+        self._numbers: OrderedDict[Key, int] = OrderedDict()
         self._lock = threading.Lock()
-        self._count = 0
+        self._rows_held = 0
 
-    def find(self, key: Key, ids: Collection[str], *, now: float) -> Sequence[Memory] | None:
-        """The rows of a scope, if these are the ids they have; None if others are known, or none."""
+    def find(self, key: Key, *, now: float) -> LiveRows | None:
+        """The rows known of a scope, which have to be compared with what is there; None for none.
+
+        Args:
+            key: which scope.
+            now: seconds since 1970; of a scope in which something has expired nothing is known.
+        """
         with self._lock:
             known = self._rows.get(key)
-            if known is None or len(known[0]) != len(ids) or not known[0].issuperset(ids):
+            if known is None or not known.hold(now) or known.age > LONGEST_SECONDS:
                 return None
             self._rows.move_to_end(key)
-        return _lasting(known[1], now)
+            if key in self._numbers:
+                self._numbers.move_to_end(key)
+        return known
 
-    def within(self, key: Key, ids: Collection[str], *, now: float) -> Sequence[Memory] | None:
-        """The rows known of a scope, if all of them are among these ids; None if not, or none are known."""
+    def put(self, key: Key, rows: LiveRows) -> None:
+        """Keep the rows of a scope; too many are not kept, and of some only the vectors are not."""
         with self._lock:
-            known = self._rows.get(key)
-            if known is None or not known[0].issubset(ids):
-                return None
-        return _lasting(known[1], now)
-
-    def has(self, key: Key) -> bool:
-        """Whether anything is known of a scope."""
-        return key in self._rows
-
-    def put(self, key: Key, rows: Sequence[Memory]) -> None:
-        """Keep the rows of a scope; too many are not kept."""
-        self.drop(key)
-        if len(rows) > MOST_ROWS:
-            return
-        ids = frozenset(row_id(row.memory_id, row.part) for row in rows)
-        with self._lock:
-            self._rows[key] = (ids, rows)
-            self._count += len(rows)
-            while self._count > MOST_ROWS:
-                self._count -= len(self._rows.popitem(last=False)[1][1])
+            self._drop(key)
+            if len(rows.rows) > MOST_ROWS:
+                return
+            self._rows[key] = rows
+            self._rows_held += len(rows.rows)
+            if rows.numbers:
+                self._numbers[key] = rows.numbers
+            while self._rows_held > MOST_ROWS:
+                self._drop(next(iter(self._rows)))
+            while sum(self._numbers.values()) > MOST_NUMBERS:
+                oldest, _ = self._numbers.popitem(last=False)
+                self._rows[oldest] = self._rows[oldest].without_vectors()
 
     def drop(self, key: Key) -> None:
         """Keep nothing of a scope."""
         with self._lock:
-            known = self._rows.pop(key, None)
-            self._count -= len(known[1]) if known else 0
+            self._drop(key)
 
-
-def _lasting(rows: Sequence[Memory], now: float) -> Sequence[Memory] | None:
-    """The rows, unless one has expired: it may have gone and been said again, under the id it had."""
-    return None if any(row.is_expired(now) for row in rows) else rows
+    def _drop(self, key: Key) -> None:
+        rows = self._rows.pop(key, None)
+        self._numbers.pop(key, None)
+        if rows is not None:
+            self._rows_held -= len(rows.rows)
 
 
 known_rows = KnownRows()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from memory.corpus import Corpus
 from memory.tokenizer import is_identifier
 
 if TYPE_CHECKING:
-    from memory.neighbours import Neighbours, Numbers
+    from memory.neighbours import Numbers
 
 K1 = 1.2
 """BM25: how soon repeating a word stops to count (Robertson and Zaragoza 2009, the usual value)."""
@@ -20,7 +21,7 @@ IDENTIFIER_WEIGHT = 3.0
 
 
 class WordMatch:
-    """How well the words of one query are met by each text.
+    """How well the words of one query are met by each memory.
 
     A score is the share of what a text of mean length with every word of the query would get: 0 for a text
     without any of them, 1 at the most. Rarity is ln(1 + (N - n + 0.5) / (n + 0.5)), never negative, over the
@@ -28,40 +29,39 @@ class WordMatch:
 
     Args:
         query: the terms of the query.
-        texts: the terms of each text.
-        optional: terms of the query that are not missed where no text has them.
-        marks: properties of the texts that count as words of the query: a weight, and 0 or 1 for every text.
+        corpus: the memories.
+        optional: terms of the query that are not missed where no memory has them.
+        marks: properties of memories that count as words of the query: a weight, and 0 or 1 for each.
     """
 
     def __init__(
         self,
         query: Mapping[str, int],
-        texts: Sequence[Mapping[str, int]],
+        corpus: Corpus,
         *,
         optional: Collection[str] = (),
         marks: Sequence[tuple[float, Numbers]] = (),
     ) -> None:
         import numpy as np
 
-        words = [word for word in query if word not in optional or any(word in text for text in texts)]
-        rows = [np.fromiter((text.get(word, 0) for text in texts), float, len(texts)) for word in words]
-        rows += [values for _, values in marks]
-        weights = [IDENTIFIER_WEIGHT if is_identifier(word) else 1.0 for word in words]
-        weights += [weight for weight, _ in marks]
-        self._occurrences = np.array(rows).reshape(len(rows), len(texts))
-        self._lengths = np.fromiter((sum(text.values()) for text in texts), float, len(texts))
-        self._weights = np.array(weights)
-        named = [i for i, word in enumerate(words) if is_identifier(word)]
-        self.finds_identifier = bool(self._occurrences[named].any())
-        """Whether an identifier of the query stands in one of the texts."""
+        words = list(query)
+        found = corpus.occurrences(words)
+        wanted = [i for i, word in enumerate(words) if word not in optional or found[i].any()]
+        named = [is_identifier(words[i]) for i in wanted]
+        weights = [IDENTIFIER_WEIGHT if is_one else 1.0 for is_one in named]
+        self._corpus = corpus
+        self._occurrences = np.vstack([found[wanted], *(values for _, values in marks)])
+        self._weights = np.array([*weights, *(weight for weight, _ in marks)])
+        self.finds_identifier = bool(self._occurrences[: len(named)][named].any())
+        """Whether an identifier of the query stands in one of the memories."""
 
     def alone(self) -> Numbers:
-        """A score for each text by its own words."""
-        return self._scored(self._occurrences, self._lengths)
+        """A score for each memory by its own words."""
+        return self._scored(self._occurrences, self._corpus.lengths)
 
-    def together(self, neighbours: Neighbours) -> Numbers:
-        """A score for each text by its own words and those of its neighbours."""
-        return self._scored(neighbours.total(self._occurrences), neighbours.total(self._lengths))
+    def together(self) -> Numbers:
+        """A score for each memory by its own words and those of its neighbours."""
+        return self._scored(self._corpus.neighbours.total(self._occurrences), self._corpus.lengths_together)
 
     def _scored(self, occurrences: Numbers, lengths: Numbers) -> Numbers:
         import numpy as np

@@ -142,7 +142,7 @@ def cut(text: str, columns: Mapping[str, Any], quotas: Quotas) -> tuple[str, dic
 
 def whole(text: str, columns: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The row that `cut` made another one of."""
-    if not any(MARK in name for name in columns):
+    if MARK not in "".join(columns):
         return text, columns
     joined = {name: value for name, value in columns.items() if MARK not in name}
     for name in PIECES.keys() & columns.keys():

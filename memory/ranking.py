@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from memory.corpus import Corpus
 from memory.lexical import WordMatch
-from memory.neighbours import Neighbours
 from memory.periods import Mention
-from memory.records import Memory, Role
+from memory.records import Memory
 from memory.terms import terms
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ EXACT = Score(1.0, 1.0, 1.0)
 
 def score(
     query: str,
-    rows: Sequence[Memory],
+    corpus: Corpus,
     similarity: Sequence[float],
     *,
     noise: float,
@@ -79,38 +79,36 @@ def score(
 
     Args:
         query: not blank.
-        rows: the memories, all that a neighbour may be among.
-        similarity: cosine of each row's vector with the query's, -1 to 1.
+        corpus: the memories.
+        similarity: cosine of each memory's vector with the query's, -1 to 1.
         noise: the cosine of texts that have nothing to do with each other, of the embedding model.
         case_id: the case the caller is in; "" for none.
         mentions: the times the query speaks of.
 
     Returns:
-        One score a row, in the same order.
+        One score a memory, in the same order.
     """
     import numpy as np
 
-    if len(rows) != len(similarity):
+    if len(corpus.rows) != len(similarity):
         raise ValueError("each row needs its similarity")
-    if not rows:
+    if not corpus.rows:
         return []
-    neighbours = Neighbours(rows)
+    neighbours = corpus.neighbours
     cosines = np.array(similarity, float)
     near = np.clip((cosines - noise) / (1.0 - noise), 0.0, 1.0)
     nearer = np.clip(cosines - min(noise, float(np.median(cosines))), 0.0, None)
     match = WordMatch(
         terms(query),
-        [terms(row.words) for row in rows],
+        corpus,
         optional={term for mention in mentions for term in terms(mention.words)},
-        marks=[(PERIOD_WEIGHT, _lies_in(mentions, rows))] if mentions else [],
+        marks=[(PERIOD_WEIGHT, _lies_in(mentions, corpus.rows))] if mentions else [],
     )
     meaning = (nearer, neighbours.mean(nearer))
-    words = (match.alone(), match.together(neighbours))
+    words = (match.alone(), match.together())
     dense, lexical = _mixed(near, neighbours.mean(near)), _mixed(*words)
-    share = np.array([AGENT_SHARE if row.role is Role.AGENT else 1.0 for row in rows])
-    recency = _recency(rows)
-    case = np.array([float(bool(case_id) and row.case_id == case_id) for row in rows])
-    current = np.array([float(bool(row.slot) and row.is_current) for row in rows])
+    share = np.where(corpus.by_agent, AGENT_SHARE, 1.0)
+    recency, case, current = corpus.recency, corpus.of_case(case_id), corpus.current
     boost = RECENCY_BOOST * recency + CASE_BOOST * case + CURRENT_BOOST * current
     dense_share = NAMED_DENSE_SHARE if match.finds_identifier else DENSE_SHARE
     standing = share * _fused(
@@ -143,12 +141,3 @@ def _lies_in(mentions: Sequence[Mention], rows: Sequence[Memory]) -> Numbers:
 
     moments = (datetime.fromtimestamp(row.occurred_at, UTC) for row in rows)
     return np.array([float(any(mention.period.holds(m) for mention in mentions)) for m in moments])
-
-
-def _recency(rows: Sequence[Memory]) -> Numbers:
-    """The place of each row in time, from 0 for the oldest to 1 for the newest; equal times share one."""
-    import numpy as np
-
-    times = np.array([row.stated_at for row in rows])
-    known, places = np.unique(times, return_inverse=True)
-    return places / max(1, len(known) - 1)

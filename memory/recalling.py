@@ -4,13 +4,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from memory.corpus import Corpus
 from memory.embedding import Embedder
 from memory.embedding.model import cosine
 from memory.folding import folded
+from memory.live_rows import LiveRows, present
 from memory.periods import mentions
 from memory.ranking import EXACT, Score, score
 from memory.records import Kind, Memory, row_id
 from memory.scope import Scope
+from memory.searching import search
 from memory.slots import heads, without_stale
 from memory.store import MemoryStore
 from memory.text import digest
@@ -127,8 +130,8 @@ def recall(
         recent = _newest_first(heads(admitted))
         return [Hit(memory, None) for memory in recent[: question.limit]], standing_of(admitted)
     vector = embedder.embed_query(question.query)
-    rows, similarity = _read_and_search(store, scope, question, vector, now=now)
-    hits = _scored(store, question, _present(rows, now=now), similarity, now=now)
+    corpus, similarity = _read_and_search(store, scope, question, vector, now=now)
+    hits = _scored(store, question, corpus, similarity, now=now)
     hits = [hit for hit in hits if question.admits(hit.memory, now=now)]
     enough = _usual_least(hits) if question.min_score is None else question.min_score
     best = _best_parts(hit for hit in hits if hit.total >= enough)
@@ -145,22 +148,23 @@ def _usual_least(hits: Sequence[Hit]) -> float:
 def _scored(
     store: MemoryStore,
     question: Question,
-    rows: Sequence[Memory],
+    corpus: Corpus,
     similarity: Mapping[str, float],
     *,
     now: float,
 ) -> list[Hit]:
     scores = score(
         question.query,
-        rows,
-        [similarity.get(row_id(row.memory_id, row.part), 0.0) for row in rows],
+        corpus,
+        [similarity.get(i, 0.0) for i in corpus.row_ids],
         noise=store.about.noise,
         case_id=question.near_case_id,
         mentions=mentions(question.query, now=now),
     )
     asked = digest(question.query)
     return [
-        Hit(row, EXACT if row.digest == asked else found) for row, found in zip(rows, scores, strict=True)
+        Hit(row, EXACT if row.digest == asked else found)
+        for row, found in zip(corpus.rows, scores, strict=True)
     ]
 
 
@@ -182,14 +186,7 @@ def _newest_first(rows: Iterable[Memory]) -> list[Memory]:
 
 
 def _admitted(rows: Iterable[Memory], question: Question, *, now: float) -> list[Memory]:
-    return [row for row in _present(rows, now=now) if question.admits(row, now=now)]
-
-
-def _present(rows: Iterable[Memory], *, now: float) -> list[Memory]:
-    """The statements among rows; what slots say is made out anew, since marks can lag behind."""
-    statements = [row for row in rows if not row.ends_slot and not row.is_expired(now)]
-    current = without_stale([row for row in statements if row.is_current])
-    return [*current, *(row for row in statements if not row.is_current)]
+    return [row for row in present(rows, now=now) if question.admits(row, now=now)]
 
 
 def _all_rows(store: MemoryStore, scope: Scope, question: Question) -> list[Memory]:
@@ -199,18 +196,18 @@ def _all_rows(store: MemoryStore, scope: Scope, question: Question) -> list[Memo
 
 def _read_and_search(
     store: MemoryStore, scope: Scope, question: Question, vector: Sequence[float], *, now: float
-) -> tuple[Sequence[Memory], dict[str, float]]:
-    """The rows to rank, and how near each is."""
+) -> tuple[Corpus, Mapping[str, float]]:
+    """What to rank, and how near it is."""
     if not vector:
         # The half that is not known counts nothing, rather than as much as the words: the best score is then
         # the least it can be, so that the usual threshold lets no question through that meaning would stop.
-        return _all_rows(store, scope, question), {}
-    rows, similarity = store.search(scope, vector, limit=NEAREST, now=now)
-    if question.include_superseded:
-        old = store.history(scope)
-        rows = [*rows, *old]
-        similarity = similarity | _similarity(store, scope, old, vector)
-    return rows, similarity
+        return LiveRows(_all_rows(store, scope, question), now=now).corpus, {}
+    live, similarity = search(store, scope, vector, limit=NEAREST, now=now)
+    if not question.include_superseded:
+        return live.corpus, similarity
+    old = store.history(scope)
+    similarity = {**similarity, **_similarity(store, scope, old, vector)}
+    return Corpus(present([*live.rows, *old], now=now), live.corpus), similarity
 
 
 def _similarity(

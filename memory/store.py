@@ -2,9 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from functools import partial
 
 from memory.about import About
 from memory.chroma import PAGE, Chroma
@@ -36,9 +33,6 @@ SETTLE_ROUNDS = 6
 REVISION_SECONDS = 86_400.0
 """How long the sign stays that rows changed under their ids. Nothing depends on its being there."""
 
-MOST_NEW_ROWS = 100
-"""Read by their ids beside those that are known; where more were written, all are read."""
-
 PAGE_STATEMENTS = 200
 """Statements read at a time where there may be any number; a long one has hundreds of rows."""
 
@@ -68,6 +62,8 @@ class MemoryStore:
         """Shards in which this call deleted something."""
         self.before_write: Callable[[Scope, Erasure], None] = _refuse
         """Called before a write into a scope that is being erased: finishes that, or refuses the write."""
+        self.most_found = namespace.chroma.most_found
+        """Rows that one search finds at the most, where so many are wanted."""
         self.signed: set[Scope] = set()
         """Scopes in which this call has met a signpost; see `memory.signposts`."""
 
@@ -131,43 +127,23 @@ class MemoryStore:
         found = self._chroma.nearest(self.collection(scope), vector, where={"scope": scope.key}, limit=limit)
         return {row: 1.0 - distance for row, distance in found.items()}
 
-    def search(
-        self, scope: Scope, vector: Vector, *, limit: int, now: float
-    ) -> tuple[Sequence[Memory], dict[str, float]]:
-        """All live rows, and the similarity of those nearest to a vector; see `live` and `nearest`.
+    def live_ids(self, scope: Scope) -> list[str]:
+        """The ids of the rows that `live` would read, and of those it would leave out."""
+        return self._chroma.ids(self.collection(scope), where={"scope": scope.key})
 
-        Rows this process has read before are not read again while they are still there; see
-        `memory.known_rows`.
+    def live_vectors(self, scope: Scope, *, limit: int) -> dict[str, Vector]:
+        """The same with their vectors, so many at the most."""
+        return self._chroma.vectors(self.collection(scope), where={"scope": scope.key}, limit=limit)
+
+    def added(self, scope: Scope, ids: Sequence[str], *, with_vectors: bool) -> list[tuple[Memory, Vector]]:
+        """Rows by row id, each with its vector, which is empty unless it is asked for.
+
+        Those of other scopes and those that were erased are left out.
         """
-        key = self._key(scope)
-        limit = self._chroma.most_found(limit)
-        if known_rows.has(key):
-            similarity = self.nearest(scope, vector, limit=limit)
-            known = known_rows.find(key, similarity, now=now)
-            if known is not None:
-                return known, similarity
-            rows = self._grown(scope, similarity, limit=limit, now=now) or self.live(scope)
-        else:
-            with ThreadPoolExecutor(max_workers=1) as pool:
-                near = pool.submit(copy_context().run, partial(self.nearest, scope, vector, limit=limit))
-                rows = self.live(scope)
-                similarity = near.result()
-        # As many as were asked for may not be all.
-        if len(similarity) < limit and similarity.keys() == {row_id(row.memory_id, row.part) for row in rows}:
-            known_rows.put(key, rows)
-        return rows, similarity
-
-    def _grown(self, scope: Scope, ids: Collection[str], *, limit: int, now: float) -> list[Memory]:
-        """The rows known of a scope and a few that were written since; none if it takes more to be sure."""
-        known = known_rows.within(self._key(scope), ids, now=now)
-        if known is None or len(ids) >= limit or len(ids) - len(known) > MOST_NEW_ROWS:
-            return []
-        missing = set(ids) - {row_id(row.memory_id, row.part) for row in known}
-        new = self._memories(scope, self._with_erasure(scope, sorted(missing)))
-        # A row without words tells that others changed, and one that is not returned of an erasure.
-        if len(new) < len(missing) or not all(row.is_current for row in new):
-            return []
-        return [*known, *new]
+        found = self._with_erasure(scope, ids, with_vectors=with_vectors)
+        vectors = {row.row_id: row.vector or () for row in found}
+        rows = self._memories(scope, found)
+        return [(row, vectors[row_id(row.memory_id, row.part)]) for row in rows]
 
     def with_vectors(self, scope: Scope, memories: Sequence[Memory]) -> Iterator[list[Stored]]:
         """These rows with their vectors, in pages."""
@@ -291,7 +267,7 @@ class MemoryStore:
         vector = self._constant_vector
         self._chroma.put(self.collection(scope), [*(Row(i, "", blank, vector) for i in ids), *signs])
         self._chroma.delete(self.collection(scope), ids)
-        known_rows.drop(self._key(scope))
+        known_rows.drop(self.key(scope))
         if ids:
             self.wiped.add(self.shard(scope))
 
@@ -327,9 +303,10 @@ class MemoryStore:
         """The name of that collection."""
         return self._namespace.memories(self.shard(scope), self.about.generation)
 
-    def _with_erasure(self, scope: Scope, ids: Sequence[str]) -> list[Row]:
+    def _with_erasure(self, scope: Scope, ids: Sequence[str], *, with_vectors: bool = False) -> list[Row]:
         """Rows by id, and in the same request what is to be known of erasures."""
-        rows = self._chroma.get(self.collection(scope), ids=[*ids, erasure_row_id(scope)])
+        asked = [*ids, erasure_row_id(scope)]
+        rows = self._chroma.get(self.collection(scope), ids=asked, with_vectors=with_vectors)
         self.epochs.see(scope, rows)
         return rows
 
@@ -364,7 +341,8 @@ class MemoryStore:
     def _chroma(self) -> Chroma:
         return self._namespace.chroma
 
-    def _key(self, scope: Scope) -> Key:
+    def key(self, scope: Scope) -> Key:
+        """What the scope's rows are known by in this process."""
         return (*self._namespace.place, self.collection(scope), scope.key)
 
     def _memories(self, scope: Scope, rows: Sequence[Row]) -> list[Memory]:

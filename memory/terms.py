@@ -16,7 +16,6 @@ from memory.tokenizer import tokens
 if TYPE_CHECKING:
     from Stemmer import Stemmer
 
-_CACHED_TEXTS = 8_192
 _CACHED_WORDS = 65_536
 _ENGLISH = frozenset("abcdefghijklmnopqrstuvwxyz")
 
@@ -35,7 +34,6 @@ STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English function words. A question is full of them, and its answer need not have any."""
 
 
-@lru_cache(maxsize=_CACHED_TEXTS)
 def terms(text: str) -> Mapping[str, int]:
     """The terms of a text and how often each occurs.
 

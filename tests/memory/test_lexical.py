@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.corpus import Corpus
 from memory.lexical import WordMatch
+from memory.records import Kind, Memory
 from memory.terms import terms
 
 _texts = st.lists(st.text(alphabet="abc 12-.你好", max_size=20), max_size=8)
@@ -16,7 +18,16 @@ _queries = st.text(alphabet="abc 12-.你好", min_size=1, max_size=20)
 
 def bm25(query: str, texts: list[str]) -> list[float]:
     """The score of each text by its own words."""
-    return [float(value) for value in WordMatch(terms(query), [terms(text) for text in texts]).alone()]
+    return [float(value) for value in WordMatch(terms(query), corpus(texts)).alone()]
+
+
+def corpus(texts: list[str]) -> Corpus:
+    """A memory for each text."""
+    rows = [
+        Memory(memory_id=f"{i:04d}", text=text, kind=Kind.EPISODIC, occurred_at=0.0, recorded_at=0.0)
+        for i, text in enumerate(texts)
+    ]
+    return Corpus(rows)
 
 
 @given(_queries, _texts)
@@ -75,7 +86,7 @@ def test_a_word_nobody_said_is_missed() -> None:
 
 def test_an_optional_word_is_not_missed_but_counts_where_it_stands() -> None:
     """A date in the query lowers no score, and still finds the text that names it."""
-    texts = [terms("the deadline is in october"), terms("the deadline is soon")]
+    texts = corpus(["the deadline is in october", "the deadline is soon"])
     named = WordMatch(terms("deadline october"), texts, optional={"octob"}).alone()
     missing = WordMatch(terms("deadline march"), texts, optional={"march"}).alone()
     assert named[0] > named[1]
@@ -84,6 +95,6 @@ def test_an_optional_word_is_not_missed_but_counts_where_it_stands() -> None:
 
 def test_a_mark_counts_as_a_word() -> None:
     """A text with the property beats its twin without."""
-    texts = [terms("a parcel was late")] * 2
+    texts = corpus(["a parcel was late"] * 2)
     found = WordMatch(terms("parcel"), texts, marks=[(2.0, np.array([0.0, 1.0]))]).alone()
     assert found[1] > found[0] > 0.0
