@@ -1,17 +1,19 @@
 """What a text is searched by: its words without inflection and without the words that say nothing.
 
-English words are stemmed by Snowball (snowballstem.org); the words of other languages stay as they are, and
-scripts without blanks are pairs of characters anyway.
+English words are stemmed by Snowball (snowballstem.org); the words of other languages stay as they are. Of
+scripts without blanks there are pairs of characters, and of Chinese each character beside them, since one of
+them can be a word.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from memory.tokenizer import tokens
+from memory.tokenizer import characters, tokens
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -33,17 +35,25 @@ _FUNCTION_WORDS = """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 """English function words. A question is full of them, and its answer need not have any."""
 
+QUESTION_WORDS = re.compile(
+    "[为為]?[什甚][么麼](?:时候|時候)?|怎[么麼]?[样樣]?|多少|哪[里裡儿兒个個些]?|[谁誰几幾吗嗎呢]|[请請][问問]"
+)
+"""Chinese words of questions, which no answer needs; pairs of characters would reach across them."""
+
 
 def terms(text: str) -> Mapping[str, int]:
     """The terms of a text and how often each occurs.
 
-    A text of nothing but function words keeps them, so that every text with a word in it has a term.
+    A text of nothing but words that say nothing keeps them, so that every text with a word in it has a term.
 
     Returns:
         Term → occurrences; empty for a text without words.
     """
     words = tokens(text)
     telling = [word for word in words if word not in STOP_WORDS]
+    if not text.isascii():
+        said = QUESTION_WORDS.sub(" ", text)
+        telling = [word for word in tokens(said) if word not in STOP_WORDS] + characters(said)
     counts: dict[str, int] = {}
     for stem in map(_stem, telling or words):
         counts[stem] = counts.get(stem, 0) + 1
