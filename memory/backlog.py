@@ -11,8 +11,8 @@ import threading
 from collections import OrderedDict
 
 ROWS_BEHIND = 4_000
-"""Rows the log may hold at the most; half of that on average, which costs a write 5 ms, while writing the files
-so often costs it 1 ms on average."""
+"""Rows the log may hold at the most; half of that on average, which costs a write 5 ms, while writing the
+files so often costs it 1 ms on average."""
 FEWEST, MOST = 16, 1_000
 """Changes of a collection after which its file is written: writing it takes some 60 ms, so not for a few; and
 the server does it by itself after 1,000."""

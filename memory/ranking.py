@@ -29,9 +29,6 @@ NAMED_DENSE_SHARE = 0.2
 """The same where an identifier of the query stands in a memory: meaning cannot tell identifiers apart."""
 CONTEXT_SHARE = 0.5
 """Of either half that is due to the neighbours; the rest is due to the memory alone."""
-LEAST_WORDS = 0.1
-"""What the best match by words counts as at the least, so that a stray word alone does not make the order:
-half of the questions without an answer find no better one, on the tuning half of the support cases."""
 PERIOD_WEIGHT = 2.0
 """What lying in the time a question names counts, against a word that is as rare."""
 RECENCY_BOOST = 0.02
@@ -115,9 +112,7 @@ def score(
     boost = RECENCY_BOOST * recency + CASE_BOOST * case + CURRENT_BOOST * current
     dense_share = NAMED_DENSE_SHARE if match.finds_identifier else DENSE_SHARE
     standing = share * _fused(
-        _mixed(*map(_relative, meaning)),
-        _mixed(*(_relative(values, least=LEAST_WORDS) for values in words)),
-        dense_share=dense_share,
+        _mixed(*map(_relative, meaning)), _mixed(*map(_relative, words)), dense_share=dense_share
     )
     standing += (1.0 - standing) * boost
     best = float((share * _fused(dense, lexical, dense_share=dense_share)).max())
@@ -134,9 +129,9 @@ def _fused(dense: Numbers, lexical: Numbers, *, dense_share: float) -> Numbers:
     return dense_share * dense + (1.0 - dense_share) * lexical
 
 
-def _relative(values: Numbers, *, least: float = 0.0) -> Numbers:
-    """The values as shares of the greatest, or of the least it may be; zeros where that is 0."""
-    greatest = max(float(values.max()), least)
+def _relative(values: Numbers) -> Numbers:
+    """The values as shares of the greatest; zeros where that is 0."""
+    greatest = float(values.max())
     return values / greatest if greatest else values
 
 

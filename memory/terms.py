@@ -1,8 +1,7 @@
 """What a text is searched by: its words without inflection and without the words that say nothing.
 
-English words are stemmed by Snowball (snowballstem.org); the words of other languages stay as they are. Of
-scripts without blanks there are pairs of characters, and of Chinese each character beside them, since one of
-them can be a word.
+English words are stemmed by Snowball (snowballstem.org); the words of other languages stay as they are, and
+scripts without blanks are pairs of characters anyway.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from memory.tokenizer import characters, tokens
+from memory.tokenizer import tokens
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -49,13 +48,10 @@ def terms(text: str) -> Mapping[str, int]:
     Returns:
         Term → occurrences; empty for a text without words.
     """
-    words = tokens(text)
-    telling = [word for word in words if word not in STOP_WORDS]
-    if not text.isascii():
-        said = QUESTION_WORDS.sub(" ", text)
-        telling = [word for word in tokens(said) if word not in STOP_WORDS] + characters(said)
+    said = text if text.isascii() else QUESTION_WORDS.sub(" ", text)
+    telling = [word for word in tokens(said) if word not in STOP_WORDS]
     counts: dict[str, int] = {}
-    for stem in map(_stem, telling or words):
+    for stem in map(_stem, telling or tokens(text)):
         counts[stem] = counts.get(stem, 0) + 1
     return counts
 

@@ -14,8 +14,6 @@ _DENSE = (
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 )
 _DENSE_RUN = re.compile(f"[{_DENSE}]+")
-# Of these, the script whose single characters mean something.
-_CHARACTER = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]")
 # Vowel signs and points belong to the word they are written in, though they are no letters.
 _SIGNS = "\u0300-\u036f\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
 _LETTER = rf"(?:[^\W_{_DENSE}]|[{_SIGNS}])"
@@ -46,11 +44,6 @@ def tokens(text: str) -> list[str]:
     for run in _DENSE_RUN.findall(folded):
         found += [run[i : i + 2] for i in range(len(run) - 1)] or [run]
     return found
-
-
-def characters(text: str) -> list[str]:
-    """The Chinese characters of a text, one entry an occurrence."""
-    return [] if text.isascii() else _CHARACTER.findall(unicodedata.normalize("NFKC", text))
 
 
 def _plain(folded: str) -> list[str]:

@@ -32,27 +32,19 @@ def test_identifiers_stay_whole(text: str) -> None:
     assert text.casefold() in terms(text)
 
 
-def test_chinese_is_pairs_of_characters_and_each_of_them() -> None:
-    """A word may be two of them or one."""
-    pairs, characters = {"收货": 1, "货地": 1, "地址": 1}, {"收": 1, "货": 1, "地": 1, "址": 1}
-    assert dict(terms("收货地址")) == {**pairs, **characters}
-    assert terms("妈妈")["妈"] == 2
-
-
-@pytest.mark.parametrize("text", ["ねこ", "고양이", "แมว"])
-def test_single_characters_of_other_scripts_are_no_terms(text: str) -> None:
-    """They are letters or syllables, which are in everything."""
-    assert all(len(term) == 2 for term in terms(text))
+def test_chinese_stays_pairs_of_characters() -> None:
+    """Nothing is stemmed there."""
+    assert dict(terms("收货地址")) == {"收货": 1, "货地": 1, "地址": 1}
 
 
 @pytest.mark.parametrize(
     ("question", "rest"),
     [
-        ("请问我的猫叫什么?", {"我的", "的猫", "猫叫", "我", "的", "猫", "叫"}),
-        ("什么时候开门", {"开门", "开", "门"}),
-        ("為什麼遲到", {"遲到", "遲", "到"}),
-        ("他住在哪里呢", {"他住", "住在", "他", "住", "在"}),
-        ("order 10482 到了吗", {"order", "10482", "到了", "到", "了"}),
+        ("请问我的猫叫什么?", {"我的", "的猫", "猫叫"}),
+        ("什么时候开门", {"开门"}),
+        ("為什麼遲到", {"遲到"}),
+        ("他住在哪里呢", {"他住", "住在"}),
+        ("order 10482 到了吗", {"order", "10482", "到了"}),
     ],
 )
 def test_chinese_words_of_questions_count_for_nothing(question: str, rest: set[str]) -> None:
