@@ -3,7 +3,8 @@
 The first time, rows and nearness are read side by side. After that the rows are known, see
 `memory.known_rows`, and the search for the nearest shows whether they are still all there is. Of a scope that
 is searched again and again the vectors are read once: from then on reading its ids is enough, which takes the
-store a third of the time and no longer among more rows of other customers.
+store a third of the time and no longer among more rows of other customers. So are those of a scope of which
+the index has lost rows.
 """
 
 from collections.abc import Collection, Mapping
@@ -76,10 +77,11 @@ class _Seen:
 def _look(store: MemoryStore, scope: Scope, vector: Vector, known: LiveRows, *, limit: int) -> _Seen:
     if known.has_vectors:
         return _Seen(store.live_ids(scope))
-    if len(known.rows) < limit and _are_vectors_worth_it(known, store.about.dimension):
+    is_within_reach = len(known.rows) < limit
+    if is_within_reach and known.searches > SEARCHES_BEFORE_VECTORS and _are_few(known, len(vector)):
         vectors = store.live_vectors(scope, limit=limit)
         return _Seen(vectors if len(vectors) < limit else None, vectors=vectors)
-    if len(known.rows) >= limit:
+    if not is_within_reach:
         near = _beside(partial(store.nearest, scope, vector, limit=limit))
         ids = store.live_ids(scope)
         return _Seen(ids, near.result())
@@ -104,11 +106,17 @@ def _anew(
     live.corpus.prepare()  # while the index is searched
     if near is not None:
         similarity = near.result()
-    # Where the index does not find all, a search by it cannot show that nothing changed.
-    similarity = similarity or {}
-    if len(live.rows) >= limit or live.are(similarity):
+    ids: Collection[str] = similarity or {}
+    is_within_reach = len(live.rows) < limit
+    if is_within_reach and not live.ids.issubset(ids) and _are_few(live, len(vector)):
+        # The index loses rows: some after many deletions, all that it had not written when it was killed.
+        vectors = store.live_vectors(scope, limit=limit)
+        if live.ids.issubset(vectors):
+            ids, live = vectors, live.with_vectors(vectors, len(vector))
+    # Ids that are not those of all rows cannot show later on that nothing changed.
+    if not is_within_reach or live.are(ids):
         known_rows.put(store.key(scope), live)
-    return live, similarity
+    return live, live.similarity(vector) if live.has_vectors else similarity or {}
 
 
 def _updated(
@@ -127,8 +135,8 @@ def _updated(
     return known.updated(ids, added, now=now)
 
 
-def _are_vectors_worth_it(known: LiveRows, dimension: int) -> bool:
-    return known.searches > SEARCHES_BEFORE_VECTORS and len(known.rows) * dimension <= MOST_NUMBERS
+def _are_few(rows: LiveRows, dimension: int) -> bool:
+    return len(rows.rows) * dimension <= MOST_NUMBERS
 
 
 def _beside[T](work: partial[T]) -> Future[T]:

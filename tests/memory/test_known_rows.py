@@ -11,6 +11,7 @@ import pytest
 from development.chroma_server import ChromaServer
 from development.places import PROJECT
 from memory import known_rows as known_rows_module
+from memory import searching
 from memory.chroma import Chroma
 from memory.clock import Deadline
 from memory.embedding import BUILTIN
@@ -157,11 +158,13 @@ def test_rows_that_outgrow_what_a_search_reaches_are_not_taken_for_gone(store: M
         assert len(live.rows) == 6
 
 
-def test_a_row_that_the_index_lost_is_not_taken_for_gone(
-    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As when the server was killed while it wrote its index."""
-    store.write(SCOPE, [(_memory("Likes coffee."), VECTOR)])
+@pytest.fixture
+def lost(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The id of a row the index lost: as after many deletions, or when the server was killed while it wrote.
+
+    It is the first of two.
+    """
+    store.write(SCOPE, [(_memory("Likes coffee."), [0.0, 1.0])])
     lost = _memory("Likes tea.").memory_id
     nearest = MemoryStore.nearest
 
@@ -169,8 +172,32 @@ def test_a_row_that_the_index_lost_is_not_taken_for_gone(
         return {row: near for row, near in nearest(self, *args, **options).items() if row != lost}
 
     monkeypatch.setattr(MemoryStore, "nearest", torn)
+    return lost
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["unknown", "known before"])
+def test_a_row_that_the_index_lost_is_there_and_as_near_as_it_is(
+    store: MemoryStore, lost: str, *, is_known: bool
+) -> None:
+    """Its nearness is worked out here, from the first search on."""
+    if not is_known:
+        known_rows.drop(store.key(SCOPE))
     for _ in range(SEARCHES_BEFORE_VECTORS + 3):
-        assert _texts(store) == ["Likes coffee.", "Likes tea."]
+        live, similarity = _search(store)
+        assert sorted(row.text for row in live.rows) == ["Likes coffee.", "Likes tea."]
+        assert similarity == pytest.approx({lost: 1.0, _memory("Likes coffee.").memory_id: 0.0}, abs=1e-6)
+
+
+def test_a_row_that_the_index_lost_is_there_where_there_are_too_many_to_work_it_out(
+    store: MemoryStore, lost: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is found by its words then."""
+    known_rows.drop(store.key(SCOPE))
+    monkeypatch.setattr(searching, "MOST_NUMBERS", 3)
+    for _ in range(SEARCHES_BEFORE_VECTORS + 3):
+        live, similarity = _search(store)
+        assert len(live.rows) == 2
+        assert lost not in similarity
 
 
 def test_only_what_was_written_since_is_read(store: MemoryStore) -> None:
