@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from development.chroma_server import ChromaServer
@@ -90,7 +91,7 @@ def test_every_change_is_seen(store: MemoryStore, change: Callable[[MemoryStore,
     for _ in range(SEARCHES_BEFORE_VECTORS + 3):
         found, similarity = _search(store)
         assert sorted(found.rows, key=_by_id) == stored
-        assert similarity == pytest.approx(store.nearest(SCOPE, VECTOR, limit=100), abs=1e-6)
+        assert similarity == pytest.approx(store.nearest(SCOPE, VECTOR, limit=100), abs=1e-3)
 
 
 def _by_id(memory: Memory) -> str:
@@ -134,7 +135,7 @@ def test_what_is_nearest_among_many_is_told_the_same_with_and_without_their_vect
     found = [_search(store) for _ in range(SEARCHES_BEFORE_VECTORS + 3)]
     assert [live.has_vectors for live, _ in found] == [False] * 3 + [True] * 2
     for _, similarity in found:
-        assert similarity == pytest.approx(found[0][1], abs=1e-6)
+        assert similarity == pytest.approx(found[0][1], abs=1e-3)
         assert len(similarity) == 61
 
 
@@ -185,7 +186,7 @@ def test_a_row_that_the_index_lost_is_there_and_as_near_as_it_is(
     for _ in range(SEARCHES_BEFORE_VECTORS + 3):
         live, similarity = _search(store)
         assert sorted(row.text for row in live.rows) == ["Likes coffee.", "Likes tea."]
-        assert similarity == pytest.approx({lost: 1.0, _memory("Likes coffee.").memory_id: 0.0}, abs=1e-6)
+        assert similarity == pytest.approx({lost: 1.0, _memory("Likes coffee.").memory_id: 0.0}, abs=1e-3)
 
 
 def test_a_row_that_the_index_lost_is_there_where_there_are_too_many_to_work_it_out(
@@ -207,7 +208,7 @@ def test_only_what_was_written_since_is_read(store: MemoryStore) -> None:
     live, similarity = _search(store)
     assert [row.text for row in live.rows] == ["Likes tea.", "Likes coffee."]
     assert live.rows[0] is old
-    assert [similarity[i] for i in live.row_ids] == pytest.approx([1.0, 0.0], abs=1e-6)
+    assert [similarity[i] for i in live.row_ids] == pytest.approx([1.0, 0.0], abs=1e-3)
 
 
 def test_rows_that_changed_are_read_anew_when_others_were_written_too(store: MemoryStore) -> None:
@@ -308,5 +309,17 @@ def test_what_went_and_what_came_is_told_apart() -> None:
     changed = rows.updated({*rows.row_ids[1:], new.memory_id}, [(new, [1.0, 1.0])], now=0.0)
     assert [row.text for row in changed.rows] == ["b", "c", "d"]
     assert changed.rows[0] is rows.rows[1]
-    assert list(changed.similarity([0.0, 5.0]).values()) == pytest.approx([1.0, 0.0, math.sqrt(0.5)])
+    assert list(changed.similarity([0.0, 5.0]).values()) == pytest.approx(
+        [1.0, 0.0, math.sqrt(0.5)], abs=1e-3
+    )
     assert changed.corpus.terms == [{"b": 1}, {"c": 1}, {"d": 1}]
+
+
+def test_half_the_precision_is_enough() -> None:
+    """With as many dimensions as the built-in model has, a cosine is off by less than scores show."""
+    chance = np.random.default_rng(7)
+    vectors, asked = chance.standard_normal((200, 512)), chance.standard_normal(512)
+    rows = _rows(*(f"{i}" for i in range(200)))
+    rows = rows.with_vectors(dict(zip(rows.row_ids, vectors.tolist(), strict=True)), 512)
+    right = vectors @ asked / np.linalg.norm(vectors, axis=1) / np.linalg.norm(asked)
+    assert list(rows.similarity(asked.tolist()).values()) == pytest.approx(right.tolist(), abs=5e-5)
