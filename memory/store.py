@@ -31,7 +31,7 @@ SETTLE_ROUNDS = 6
 """Times a slot is looked at again after its marks were changed; the next write does the rest."""
 
 REVISION_SECONDS = 86_400.0
-"""How long the sign stays that rows changed under their ids. Nothing depends on its being there."""
+"""How long the sign stays that rows changed under their ids. Known rows are relied on for less."""
 
 PAGE_STATEMENTS = 200
 """Statements read at a time where there may be any number; a long one has hundreds of rows."""

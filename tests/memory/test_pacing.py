@@ -9,7 +9,6 @@ from memory.pacing import background, in_foreground, in_turn, turn
 
 @in_foreground
 def _inner() -> float:
-    time.sleep(0)
     return turn()
 
 
